@@ -1,0 +1,169 @@
+# numabd: `make help` lists what there is to make.
+
+VERSION := 0.1.0
+PREFIX ?= /usr/local
+SYSCONFDIR ?= /etc
+UNITDIR ?= $(PREFIX)/lib/systemd/system
+MANDIR ?= $(PREFIX)/share/man
+DESTDIR ?=
+
+CC ?= cc
+PKG_CONFIG ?= pkg-config
+PACKAGES := libproc2 libsystemd
+WARNINGS := -Wall -Wextra -Werror -Wmissing-prototypes -Wstrict-prototypes -Wvla -Wundef \
+            -Wshadow -Wpointer-arith -Wwrite-strings -Wold-style-definition
+OPTIMISE ?= -O2 -g
+HARDEN := -D_FORTIFY_SOURCE=2 -fstack-protector-strong -fPIE
+SANITIZE := -fsanitize=address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=undefined
+
+# procps 4.0.5 took the last argument from PIDS_VAL.
+PROCPS_NEW := $(shell $(PKG_CONFIG) --atleast-version=4.0.5 libproc2 2>/dev/null && echo 1 || echo 0)
+CPPFLAGS_ALL = -D_GNU_SOURCE -DNUMABD_VERSION='"$(VERSION)"' -DPROCPS_NEW=$(PROCPS_NEW) \
+               -Iinclude -Isrc $(shell $(PKG_CONFIG) --cflags $(PACKAGES) 2>/dev/null) $(CPPFLAGS)
+CFLAGS_ALL = -std=gnu11 $(OPTIMISE) $(HARDEN) $(WARNINGS) $(CFLAGS)
+LIBS = $(shell $(PKG_CONFIG) --libs $(PACKAGES) 2>/dev/null) -liniparser -lZydis -lnuma -lm -pthread
+
+# V=1 shows the commands.
+Q := $(if $(V),,@)
+say = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
+
+# Debug and sanitizer objects live apart, so that neither build disturbs the other.
+B := build
+MAINS := src/daemon/main.c src/ctl/main.c
+CTL_SOURCES := $(filter-out $(MAINS),$(wildcard src/ctl/*.c))
+LIB_SOURCES := $(filter-out $(MAINS),$(wildcard src/*.c src/*/*.c))
+LIB_OBJECTS := $(LIB_SOURCES:src/%.c=$(B)/obj/%.o)
+ASAN_OBJECTS := $(LIB_SOURCES:src/%.c=$(B)/asan/%.o)
+UNIT_SOURCES := $(wildcard tests/unit/test-*.c)
+UNIT_TESTS := $(UNIT_SOURCES:tests/unit/%.c=$(B)/unit/%)
+UNIT_SUPPORT := $(patsubst tests/unit/%.c,$(B)/asan-unit/%.o,$(filter-out $(UNIT_SOURCES),$(wildcard tests/unit/*.c)))
+BENCH_SOURCES := $(wildcard tests/bench/numabench.c tests/bench/numabench/*.c)
+VM_PROGRAMS := $(patsubst tests/vm/programs/%.c,$(B)/bin/%,$(wildcard tests/vm/programs/*.c))
+
+.PHONY: all
+all: $(B)/bin/numabd $(B)/bin/numabctl  ## builds numabd and numabctl
+
+$(B)/bin/numabd: $(B)/obj/daemon/main.o $(B)/libnumabd.a
+$(B)/bin/numabctl: $(B)/obj/ctl/main.o $(B)/libnumabd.a
+$(B)/bin/numabd $(B)/bin/numabctl:
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CFLAGS_ALL) -pie -Wl,-z,relro,-z,now $(LDFLAGS) -o $@ $^ $(LIBS)
+
+$(B)/libnumabd.a: $(LIB_OBJECTS)
+	@rm -f $@
+	$(call say,AR,$@)
+	$(Q)$(AR) rcs $@ $^
+
+$(B)/obj/%.o: src/%.c Makefile
+	@mkdir -p $(@D)
+	$(call say,CC,$@)
+	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
+
+# The tests' build: the same sources under AddressSanitizer and UndefinedBehaviorSanitizer.
+TEST_FLAGS = -std=gnu11 -O1 -g $(WARNINGS) $(SANITIZE) $(CFLAGS)
+
+$(B)/libnumabd-asan.a: $(ASAN_OBJECTS)
+	@rm -f $@
+	$(call say,AR,$@)
+	$(Q)$(AR) rcs $@ $^
+
+$(B)/asan/%.o: src/%.c Makefile
+	@mkdir -p $(@D)
+	$(call say,CC,$@)
+	$(Q)$(CC) $(CPPFLAGS_ALL) $(TEST_FLAGS) -MMD -MP -c -o $@ $<
+
+$(B)/asan-unit/%.o: tests/unit/%.c Makefile
+	@mkdir -p $(@D)
+	$(call say,CC,$@)
+	$(Q)$(CC) $(CPPFLAGS_ALL) -Itests/unit $(TEST_FLAGS) -MMD -MP -c -o $@ $<
+
+$(B)/unit/%: $(B)/asan-unit/%.o $(UNIT_SUPPORT) $(B)/libnumabd-asan.a
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(TEST_FLAGS) -o $@ $^ $(LIBS) -lcmocka
+
+$(B)/bin/numabd-asan: $(B)/asan/daemon/main.o $(B)/libnumabd-asan.a
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(TEST_FLAGS) -o $@ $^ $(LIBS)
+
+$(B)/bin/numabctl-asan: $(B)/asan/ctl/main.o $(B)/libnumabd-asan.a
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(TEST_FLAGS) -o $@ $^ $(LIBS)
+
+$(B)/bin/numabench: $(BENCH_SOURCES) Makefile
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) -std=gnu11 $(OPTIMISE) $(WARNINGS) $(CFLAGS) -o $@ $(BENCH_SOURCES) -lnuma -pthread -lm
+
+$(B)/bin/%: tests/vm/programs/%.c Makefile
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) -D_GNU_SOURCE -std=gnu11 $(OPTIMISE) $(WARNINGS) $(CFLAGS) -o $@ $< -lnuma -pthread
+
+.SECONDARY:
+-include $(wildcard $(B)/obj/*.d $(B)/obj/*/*.d $(B)/asan/*.d $(B)/asan/*/*.d $(B)/asan-unit/*.d)
+
+.PHONY: deps-build deps-demo deps-check
+deps-build deps-demo deps-check:
+	@tests/deps $(@:deps-%=%)
+
+.PHONY: programs unit-programs
+programs: all $(B)/bin/numabench $(VM_PROGRAMS)
+unit-programs: $(UNIT_TESTS)
+
+# What is missing is installed first; only then can make look at it, hence the second make.
+.PHONY: demo
+demo: deps-demo  ## installs what is missing, builds, and shows numabd at work on two nodes
+	@$(MAKE) --no-print-directory -j$$(nproc) programs
+	@tests/demo/run
+
+.PHONY: check
+check: deps-check  ## installs what is missing, builds, and runs all tests
+	@$(MAKE) --no-print-directory -j$$(nproc) programs unit-programs
+	@tests/run
+
+.PHONY: check-quick
+check-quick: programs unit-programs  ## checks and unit tests, without the virtual machine
+	@tests/run checks unit
+
+.PHONY: check-vm
+check-vm: programs  ## tests in the virtual machine; CASES="harmless lifecycle" runs those
+	@tests/vm/run $(CASES)
+
+.PHONY: format
+format:  ## formats all sources
+	find src include tests -name '*.[ch]' | xargs clang-format -i
+
+.PHONY: install
+install: all  ## installs below PREFIX (/usr/local), with DESTDIR in front
+	install -D -m 755 $(B)/bin/numabd $(DESTDIR)$(PREFIX)/sbin/numabd
+	install -D -m 755 $(B)/bin/numabctl $(DESTDIR)$(PREFIX)/bin/numabctl
+	install -d $(DESTDIR)$(UNITDIR)
+	sed 's|@SBINDIR@|$(PREFIX)/sbin|' systemd/numabd.service >$(DESTDIR)$(UNITDIR)/numabd.service
+	chmod 644 $(DESTDIR)$(UNITDIR)/numabd.service
+	install -D -m 644 man/numabd.8 $(DESTDIR)$(MANDIR)/man8/numabd.8
+	install -D -m 644 man/numabctl.1 $(DESTDIR)$(MANDIR)/man1/numabctl.1
+	install -D -m 644 man/numabd.conf.5 $(DESTDIR)$(MANDIR)/man5/numabd.conf.5
+	@# An administrator's own file stays; ours then goes beside it.
+	install -d $(DESTDIR)$(SYSCONFDIR)
+	if [ -e $(DESTDIR)$(SYSCONFDIR)/numabd.conf ]; then \
+	    install -m 644 etc/numabd.conf $(DESTDIR)$(SYSCONFDIR)/numabd.conf.new; \
+	else install -m 644 etc/numabd.conf $(DESTDIR)$(SYSCONFDIR)/numabd.conf; fi
+
+.PHONY: uninstall
+uninstall:  ## removes what install put there, but not /etc/numabd.conf
+	rm -f $(DESTDIR)$(PREFIX)/sbin/numabd $(DESTDIR)$(PREFIX)/bin/numabctl \
+	    $(DESTDIR)$(UNITDIR)/numabd.service $(DESTDIR)$(MANDIR)/man8/numabd.8 \
+	    $(DESTDIR)$(MANDIR)/man1/numabctl.1 $(DESTDIR)$(MANDIR)/man5/numabd.conf.5
+
+.PHONY: clean
+clean:  ## removes build/
+	rm -rf $(B)
+
+.PHONY: help
+help:  ## this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1 \2/p' Makefile | \
+	    awk '{ $$2 = sprintf("%-12s", $$2); print "  " $$0 }'
