@@ -1,0 +1,103 @@
+/*
+ * The live host, and one that only has files.
+ */
+#include "numabd/host.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <numaif.h>
+#include <unistd.h>
+
+#include "util/cleanup.h"
+#include "util/error.h"
+#include "util/procfs.h"
+
+/* 65,530 VMAs (the kernel's default limit) with the longest names fit; more is not worth reading.
+ */
+#define MAPS_TEXT_MAX ((size_t)256 << 20)
+
+static int live_read_file(void *self, const char *path, size_t limit, char **bufp, size_t *sizep)
+{
+    return procfs_read_head(self, path, limit, bufp, sizep);
+}
+
+static int live_read_maps(void *self, pid_t pid, int *fdp, char **bufp, size_t *sizep)
+{
+    int r;
+
+    if (*fdp < 0) {
+        CLEANUP(freep) char *path = NULL;
+
+        if (asprintf(&path, "%s/proc/%d/maps", (const char *)self, pid) < 0)
+            return path = NULL, -ENOMEM;
+        *fdp = open(path, O_RDONLY | O_CLOEXEC);
+        if (*fdp < 0)
+            return procfs_condition(errno);
+    }
+    r = procfs_read_fd(*fdp, MAPS_TEXT_MAX, bufp, sizep);
+    if (!r && !*sizep) {
+        free(TAKE(*bufp));
+        return PROCFS_GONE;
+    }
+    return r;
+}
+
+static ssize_t live_read_memory(void *self, pid_t pid, const struct iovec *local,
+                                const struct iovec *remote, size_t n)
+{
+    ssize_t got;
+
+    (void)self;
+    got = process_vm_readv(pid, local, n, remote, n, 0);
+    return got < 0 ? error_errno() : got;
+}
+
+static long live_move_pages(void *self, pid_t pid, size_t n, void *const *pages, const int *nodes,
+                            int *status, int flags)
+{
+    long r;
+
+    (void)self;
+    r = move_pages(pid, n, (void **)pages, nodes, status, flags);
+    return r < 0 ? error_errno() : r;
+}
+
+static ssize_t root_read_memory(void *self, pid_t pid, const struct iovec *local,
+                                const struct iovec *remote, size_t n)
+{
+    (void)self, (void)pid, (void)local, (void)remote, (void)n;
+    return -EOPNOTSUPP;
+}
+
+static long root_move_pages(void *self, pid_t pid, size_t n, void *const *pages, const int *nodes,
+                            int *status, int flags)
+{
+    (void)self, (void)pid, (void)n, (void)pages, (void)nodes, (void)status, (void)flags;
+    return -EOPNOTSUPP;
+}
+
+struct host host_live(void)
+{
+    static const struct host_ops ops = {
+        .read_file = live_read_file,
+        .read_maps = live_read_maps,
+        .read_memory = live_read_memory,
+        .move_pages = live_move_pages,
+    };
+
+    return (struct host){
+        .ops = &ops, .self = (void *)"", .page_bytes = (size_t)sysconf(_SC_PAGESIZE)};
+}
+
+struct host host_root(const char *root)
+{
+    static const struct host_ops ops = {
+        .read_file = live_read_file,
+        .read_maps = live_read_maps,
+        .read_memory = root_read_memory,
+        .move_pages = root_move_pages,
+    };
+
+    return (struct host){
+        .ops = &ops, .self = (void *)root, .page_bytes = (size_t)sysconf(_SC_PAGESIZE)};
+}
