@@ -1,0 +1,72 @@
+#pragma once
+/*
+ * Configuration: numabd.conf as a struct. config_new validates everything before it returns, so
+ * that a bad file changes nothing.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "util/cleanup.h"
+
+#define CONFIG_PATH "/etc/numabd.conf"
+
+enum {
+    CONFIG_MISSING = 1, /* the file does not exist or cannot be read; message says so */
+    CONFIG_INVALID, /* message is "numabd.conf:LINE: ..." (the name as given, without folders) */
+};
+
+enum rule_field {
+    RULE_COMM,   /* glob on the command name (15 bytes kept by the kernel) */
+    RULE_EXE,    /* glob on the path of the executable */
+    RULE_USER,   /* glob on the user's name, or a number: the uid */
+    RULE_UNIT,   /* glob on the systemd unit, "postgresql@*.service" */
+    RULE_CGROUP, /* glob on the cgroup path; "/system.slice/" is that group and below */
+    RULE_PID,    /* a number */
+    RULE_FIELD_COUNT
+};
+
+/* One pattern of a list. */
+struct rule {
+    enum rule_field field;
+    char *pattern;
+    unsigned line; /* in the file, for `numabctl match` */
+};
+
+struct rule_list {
+    struct rule *rules;
+    size_t n_rules, cap;
+};
+
+struct config {
+    /* [daemon] */
+    uint64_t interval_nsec; /* one round; default 1 s, 100 ms to 60 s */
+    bool observe;           /* decide and report, move nothing; default no */
+    uint64_t min_rss_bytes; /* smaller processes are left alone; default 32 MiB, 0 to 1 TiB */
+    uint64_t numa_maps_limit_bytes; /* totals of larger processes are not refreshed; 64 GiB,
+                                       0 to 64 TiB */
+    /* [sampling] */
+    unsigned rate_hz; /* timer samples per second and CPU; default 250, 10 to 10000 */
+    /* [decide] */
+    unsigned min_share_permyriad; /* Wilson bound to pass; default 60 %, 50 % to 95 % */
+    unsigned cool_down_rounds;    /* default 5, 1 to 1000 */
+    uint64_t headroom_bytes;      /* never used on a target; default 256 MiB, 0 to 1 TiB; at least
+                                     1 % of the node is kept in any case */
+    bool use_page_cache;          /* clean page cache counts as room; default yes */
+    /* [migrate] */
+    uint64_t migration_rate_bytes; /* per second and target node; default 1 GiB, 1 MiB to 1 TiB */
+    /* [include] and [exclude] */
+    struct rule_list include, exclude;
+};
+
+struct config_error {
+    char message[512]; /* one line, without a newline */
+};
+
+/* A config with all defaults and empty lists. Return: 0 or -ENOMEM. */
+int config_new_default(struct config **configp);
+
+/* Return: 0, CONFIG_MISSING, CONFIG_INVALID (both fill *error), or a negative errno. */
+int config_new(struct config **configp, const char *path, struct config_error *error);
+struct config *config_free(struct config *config);
+CLEANUP_DEFINE(struct config *, config_free)

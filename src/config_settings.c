@@ -1,0 +1,199 @@
+#include "config_settings.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "config_rules.h"
+#include "util/array.h"
+
+#define NAMES_MAX 128
+
+#define ROW(section_, key_, kind_, field_, default_, min_, max_)                                   \
+    {                                                                                              \
+        .section = section_, .key = key_, .kind = VALUE_##kind_,                                   \
+        .offset = offsetof(struct config, field_), .default_text = default_, .min = min_,          \
+        .max = max_                                                                                \
+    }
+
+/* Defaults and limits: include/numabd/config.h says what they are for. */
+static const struct setting settings[] = {
+    ROW("daemon", "interval", TIME, interval_nsec, "1 s", "100 ms", "60 s"),
+    ROW("daemon", "observe", SWITCH, observe, "no", NULL, NULL),
+    ROW("daemon", "min_rss", SIZE, min_rss_bytes, "32 MiB", "0 B", "1 TiB"),
+    ROW("daemon", "numa_maps_limit", SIZE, numa_maps_limit_bytes, "64 GiB", "0 B", "64 TiB"),
+    ROW("sampling", "rate", FREQUENCY, rate_hz, "250 Hz", "10 Hz", "10 kHz"),
+    ROW("decide", "min_share", SHARE, min_share_permyriad, "60 %", "50 %", "95 %"),
+    ROW("decide", "cool_down", ROUNDS, cool_down_rounds, "5 rounds", "1 round", "1000 rounds"),
+    ROW("decide", "headroom", SIZE, headroom_bytes, "256 MiB", "0 B", "1 TiB"),
+    ROW("decide", "use_page_cache", SWITCH, use_page_cache, "yes", NULL, NULL),
+    ROW("migrate", "migration_rate", BANDWIDTH, migration_rate_bytes, "1 GiB/s", "1 MiB/s",
+        "1 TiB/s"),
+};
+
+static const char *const sections[] = {"daemon",  "sampling", "decide",
+                                       "migrate", "include",  "exclude"};
+
+const struct setting *settings_table(size_t *np)
+{
+    *np = ARRAY_LENGTH(settings);
+    return settings;
+}
+
+static const struct setting *find_setting(const char *section, const char *key)
+{
+    for (size_t i = 0; i < ARRAY_LENGTH(settings); i++)
+        if (!strcmp(settings[i].section, section) && !strcmp(settings[i].key, key))
+            return &settings[i];
+    return NULL;
+}
+
+static struct rule_list *find_list(struct config *config, const char *section)
+{
+    if (!strcmp(section, "include"))
+        return &config->include;
+    return !strcmp(section, "exclude") ? &config->exclude : NULL;
+}
+
+static bool is_list(const char *section)
+{
+    return !strcmp(section, "include") || !strcmp(section, "exclude");
+}
+
+static void add_name(char *names, size_t size, const char *name)
+{
+    size_t used = strlen(names);
+
+    snprintf(names + used, size - used, "%s%s", used ? ", " : "", name);
+}
+
+int settings_check_section(const struct config_source *source, const char *name, unsigned line)
+{
+    char names[NAMES_MAX] = "";
+
+    for (size_t i = 0; i < ARRAY_LENGTH(sections); i++) {
+        if (!strcmp(sections[i], name))
+            return 0;
+        add_name(names, sizeof(names), sections[i]);
+    }
+    return config_source_fail(source, line, "unknown section [%.60s] (known: %s)", name, names);
+}
+
+static void list_keys(const char *section, char *names, size_t size)
+{
+    for (size_t i = 0; i < ARRAY_LENGTH(settings); i++)
+        if (!strcmp(settings[i].section, section))
+            add_name(names, size, settings[i].key);
+    for (enum rule_field field = 0; is_list(section) && field < RULE_FIELD_COUNT; field++)
+        add_name(names, size, rule_field_name(field));
+}
+
+int settings_check_key(const struct config_source *source, const struct setting_place *place)
+{
+    char names[NAMES_MAX] = "";
+
+    if (is_list(place->section) ? rule_field_of(place->key) < RULE_FIELD_COUNT
+                                : find_setting(place->section, place->key) != NULL)
+        return 0;
+    list_keys(place->section, names, sizeof(names));
+    return config_source_fail(source, place->line, "unknown key \"%.60s\" in [%.60s] (known: %s)",
+                              place->key, place->section, names);
+}
+
+static void store(struct config *config, const struct setting *setting, uint64_t value)
+{
+    void *at = (char *)config + setting->offset;
+
+    switch (setting->kind) {
+    case VALUE_TIME:
+    case VALUE_SIZE:
+    case VALUE_BANDWIDTH:
+        *(uint64_t *)at = value;
+        break;
+    case VALUE_FREQUENCY:
+    case VALUE_SHARE:
+    case VALUE_ROUNDS:
+        *(unsigned *)at = (unsigned)value;
+        break;
+    default:
+        *(bool *)at = value;
+    }
+}
+
+static bool is_in_range(const struct setting *setting, uint64_t value)
+{
+    uint64_t min, max;
+
+    if (setting->kind == VALUE_SWITCH)
+        return true;
+    return !value_parse(setting->kind, setting->min, &min) && value >= min &&
+           !value_parse(setting->kind, setting->max, &max) && value <= max;
+}
+
+int settings_apply_defaults(struct config *config)
+{
+    for (size_t i = 0; i < ARRAY_LENGTH(settings); i++) {
+        uint64_t value;
+
+        if (value_parse(settings[i].kind, settings[i].default_text, &value) ||
+            !is_in_range(&settings[i], value))
+            return -EINVAL;
+        store(config, &settings[i], value);
+    }
+    return 0;
+}
+
+static int fail_range(const struct config_source *source, const struct setting *setting,
+                      const char *text, unsigned line)
+{
+    return config_source_fail(source, line, "%s = %.60s is out of range: %s to %s", setting->key,
+                              text, setting->min, setting->max);
+}
+
+static int fail_value(const struct config_source *source, const struct setting *setting,
+                      const char *text, unsigned line, int fault)
+{
+    const char *units = value_units(setting->kind);
+
+    switch (fault) {
+    case VALUE_TOO_LARGE:
+        return fail_range(source, setting, text, line);
+    case VALUE_NO_UNIT:
+        return config_source_fail(source, line, "%s = %.60s needs a unit: %s", setting->key, text,
+                                  units);
+    case VALUE_UNKNOWN_UNIT:
+        return config_source_fail(source, line, "%s = %.60s has an unknown unit, not %s",
+                                  setting->key, text, units);
+    default:
+        break;
+    }
+    if (setting->kind == VALUE_SWITCH)
+        return config_source_fail(source, line, "%s = %.60s is not %s", setting->key, text, units);
+    return config_source_fail(source, line, "%s = %.60s is not a number in %s", setting->key, text,
+                              units);
+}
+
+static int apply_setting(struct config *config, const struct config_source *source,
+                         const struct setting *setting, const char *text, unsigned line)
+{
+    uint64_t value;
+    int fault = value_parse(setting->kind, text, &value);
+
+    if (fault)
+        return fail_value(source, setting, text, line, fault);
+    if (!is_in_range(setting, value))
+        return fail_range(source, setting, text, line);
+    store(config, setting, value);
+    return 0;
+}
+
+int settings_apply(struct config *config, const struct config_source *source,
+                   const struct setting_place *place, const char *value)
+{
+    struct rule_list *list = find_list(config, place->section);
+
+    if (list)
+        return config_rules_append(list, source, rule_field_of(place->key), value, place->line);
+    return apply_setting(config, source, find_setting(place->section, place->key), value,
+                         place->line);
+}
