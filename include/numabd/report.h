@@ -1,0 +1,77 @@
+#pragma once
+/*
+ * Report: what users see, as plain structs. The pipeline fills them, control and ctl carry and
+ * print them; nobody else knows the wire or the text format.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "numabd/reason.h"
+#include "util/cleanup.h"
+
+/* Remote shares are permyriad of sampled accesses, -1 = not known yet. */
+struct status_report {
+    char version[32];
+    const char *state; /* "balancing", "observing" or "idle" */
+    char why[256];     /* one line: why it is idle or observing; "" when balancing */
+    uint64_t uptime_sec;
+    unsigned n_memory_nodes;
+    char sources[64];             /* "timer", "none" */
+    const char *kernel_balancing; /* "on", "off", "tiering", "absent" */
+    int remote_first_permyriad, remote_permyriad;
+    uint64_t moved_bytes, moved_last_hour_bytes;
+    unsigned cost_permyriad;   /* of one CPU, everything but page copying, since the last report */
+    unsigned moving_permyriad; /* of one CPU */
+    unsigned n_balanced, n_observed, n_too_small, n_excluded, n_other;
+    /* counters since the start */
+    uint64_t n_rounds, n_samples, n_foreign, n_lost, n_unresolved, n_accesses;
+    uint64_t pages_tried, pages_moved, pages_failed, pages_observed;
+    uint64_t sampled_round;   /* round of the first access, 0 = none yet */
+    uint64_t converged_round; /* first round from which the remote share stayed at 5 % or less,
+                                 0 = not yet */
+    struct reason_counts process_reasons; /* now */
+    struct reason_counts vma_reasons;     /* now, VMAs of balanced processes */
+    struct reason_counts range_reasons;   /* the last round's verdicts */
+    /* pages that failed, by errno: parallel arrays of n_errnos */
+    int errnos[32];
+    uint64_t errno_pages[32];
+    unsigned n_errnos;
+};
+
+struct node_bytes {
+    int node;
+    uint64_t bytes;
+};
+
+struct process_report {
+    pid_t pid;
+    uid_t uid;
+    char comm[64];
+    uint64_t rss_bytes;
+    unsigned n_threads;
+    int remote_permyriad;     /* -1 = not known yet */
+    struct node_bytes *nodes; /* ascending ids, owned */
+    unsigned n_nodes;
+    bool nodes_known;
+    uint64_t moved_bytes;
+    const char *state; /* "learning", "balancing", "stable", "observed", or a reason's name */
+};
+
+struct process_reports {
+    struct process_report *items;
+    size_t n_items, cap;
+};
+
+void process_reports_deinit(struct process_reports *reports);
+
+/*
+ * What control asks of the daemon; called in the loop thread. `uid` is the caller's: uid 0 sees all
+ * processes, others their own. Return: 0 or a negative errno.
+ */
+struct report_ops {
+    int (*status)(void *userdata, struct status_report *report);
+    int (*processes)(void *userdata, uid_t uid, struct process_reports *reports);
+    /* Loads the configuration again. Return: 0, or -EINVAL with one line in message. */
+    int (*reload)(void *userdata, char *message, size_t message_size);
+};

@@ -1,0 +1,162 @@
+/*
+ * numabctl: shows what numabd does and why.
+ */
+#include <getopt.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctl/client.h"
+#include "ctl/verbs.h"
+#include "util/array.h"
+#include "util/nsec.h"
+
+enum {
+    OPTION_BUS = 256,
+    OPTION_JSON,
+    OPTION_WATCH,
+    OPTION_VERSION,
+    OPTION_HELP,
+};
+
+static const char help[] =
+    "Usage: numabctl [OPTION]... VERB\n"
+    "Shows what numabd, the NUMA balancing daemon, does and why.\n"
+    "\n"
+    "Verbs:\n"
+    "  status         state, effect, cost, and what is left alone for which reason\n"
+    "  ps             processes: where their memory lies and what was moved\n"
+    "  reload         makes numabd read its configuration again (root only)\n"
+    "  help           this text\n"
+    "\n"
+    "Options:\n"
+    "  --json         prints JSON (status and ps)\n"
+    "  --watch S      ps: again every S seconds (0.1 to 3600), memory per node over time\n"
+    "  --bus PATH     socket of the daemon (default " CLIENT_BUS_PATH ")\n"
+    "  --version      prints the version\n"
+    "  --help         this text\n"
+    "\n"
+    "Exit codes: 0 success, 1 failure, 2 usage, 3 numabd is not running, 4 refused.\n";
+
+static int verb_help(const struct ctl_options *options)
+{
+    (void)options;
+    fputs(help, stdout);
+    return EXIT_SUCCESS;
+}
+
+struct verb {
+    const char *name;
+    int (*run)(const struct ctl_options *options);
+    bool takes_json, takes_watch;
+};
+
+static const struct verb verbs[] = {
+    {.name = "status", .run = verb_status, .takes_json = true},
+    {.name = "ps", .run = verb_ps, .takes_json = true, .takes_watch = true},
+    {.name = "reload", .run = verb_reload},
+    {.name = "help", .run = verb_help},
+};
+
+__attribute__((format(printf, 1, 2))) static int fail_usage(const char *format, ...)
+{
+    va_list arguments;
+
+    fputs("numabctl: ", stderr);
+    va_start(arguments, format);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    fputs(" (see numabctl --help)\n", stderr);
+    return EXIT_USAGE;
+}
+
+static const struct verb *find_verb(const char *name)
+{
+    for (size_t i = 0; i < ARRAY_LENGTH(verbs); i++)
+        if (!strcmp(verbs[i].name, name))
+            return &verbs[i];
+    return NULL;
+}
+
+static int parse_watch(struct ctl_options *options, const char *text)
+{
+    char *end;
+    double sec = strtod(text, &end);
+
+    /* Written so that NaN fails too. */
+    if (end == text || *end || !(sec >= 0.1 && sec <= 3600))
+        return fail_usage("--watch takes 0.1 to 3600 seconds");
+    options->watch_nsec = (uint64_t)(sec * (double)NSEC_PER_SEC);
+    return 0;
+}
+
+static int print_version(void)
+{
+    puts("numabctl " NUMABD_VERSION);
+    return EXIT_SUCCESS;
+}
+
+static int run_verb(int argc, char **argv, const struct ctl_options *options)
+{
+    const struct verb *verb;
+
+    if (optind == argc)
+        return fail_usage("no verb given");
+    verb = find_verb(argv[optind]);
+    if (!verb)
+        return fail_usage("unknown verb %s", argv[optind]);
+    if (optind + 1 < argc)
+        return fail_usage("%s takes no arguments", verb->name);
+    if (options->json && !verb->takes_json)
+        return fail_usage("--json does not go with %s", verb->name);
+    if (options->watch_nsec && !verb->takes_watch)
+        return fail_usage("--watch does not go with %s", verb->name);
+    return verb->run(options);
+}
+
+static int run(int argc, char **argv)
+{
+    static const struct option long_options[] = {
+        {"bus", required_argument, NULL, OPTION_BUS},
+        {"json", no_argument, NULL, OPTION_JSON},
+        {"watch", required_argument, NULL, OPTION_WATCH},
+        {"version", no_argument, NULL, OPTION_VERSION},
+        {"help", no_argument, NULL, OPTION_HELP},
+        {0},
+    };
+    struct ctl_options options = {.bus = CLIENT_BUS_PATH};
+    int option;
+
+    while ((option = getopt_long(argc, argv, ":", long_options, NULL)) != -1) {
+        if (option == OPTION_BUS)
+            options.bus = optarg;
+        else if (option == OPTION_JSON)
+            options.json = true;
+        else if (option == OPTION_WATCH && parse_watch(&options, optarg) != 0)
+            return EXIT_USAGE;
+        else if (option == OPTION_VERSION)
+            return print_version();
+        else if (option == OPTION_HELP)
+            return verb_help(&options);
+        else if (option == ':')
+            return fail_usage("%s needs a value", argv[optind - 1]);
+        else if (option == '?')
+            return fail_usage("unknown option %s", argv[optind - 1]);
+    }
+    return run_verb(argc, argv, &options);
+}
+
+int main(int argc, char **argv)
+{
+    int r;
+
+    signal(SIGPIPE, SIG_DFL); /* `numabctl ps --watch 1 | head` ends silently */
+    r = run(argc, argv);
+    if (fflush(stdout) != 0 && r == EXIT_SUCCESS) {
+        perror("numabctl: cannot write");
+        r = EXIT_FAILURE;
+    }
+    return r;
+}

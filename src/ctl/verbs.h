@@ -1,0 +1,32 @@
+#pragma once
+/*
+ * Verbs of numabctl.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <systemd/sd-bus.h>
+
+/* Exit codes, as in numabctl(1). */
+enum {
+    EXIT_USAGE = 2,
+    EXIT_ABSENT = 3,  /* no daemon */
+    EXIT_REFUSED = 4, /* the daemon refuses */
+};
+
+struct ctl_options {
+    const char *bus; /* path of the socket */
+    bool json;
+    uint64_t watch_nsec; /* 0: once */
+};
+
+/* Each prints its answer, or one line on stderr, and returns the exit code. */
+int verb_status(const struct ctl_options *options);
+int verb_ps(const struct ctl_options *options);
+int verb_reload(const struct ctl_options *options);
+
+/*
+ * Calls `method` and hands the reply to handle(), which reads and prints it and returns 0 or a
+ * negative errno. Return: the exit code, with one line on stderr for a failure.
+ */
+int verb_ask(const struct ctl_options *options, const char *method,
+             int (*handle)(sd_bus_message *reply, void *userdata), void *userdata);

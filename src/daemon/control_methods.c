@@ -1,0 +1,94 @@
+/*
+ * The methods of org.numabd
+ *
+ *     Status()    -> a{sv}    everybody
+ *     Processes() -> aa{sv}   everybody, own processes only; root sees all
+ *     Reload()                root
+ *
+ * sd-bus' own check (may the sender do what needs CAP_SYS_ADMIN?) is off: the kernel said at accept
+ * who is at the other end, and that decides.
+ */
+#include "daemon/control_methods.h"
+
+#include <errno.h>
+
+#include "report/wire.h"
+#include "util/utf8.h"
+
+#define ERROR_INVALID_CONFIG "org.numabd.Error.InvalidConfig"
+
+static int on_status(sd_bus_message *call, void *userdata, sd_bus_error *error)
+{
+    CLEANUP(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+    struct control_caller *caller = userdata;
+    struct status_report report = {0};
+    int r = caller->ops->status(caller->userdata, &report);
+
+    (void)error;
+    if (r >= 0)
+        r = sd_bus_message_new_method_return(call, &reply);
+    if (r >= 0)
+        r = wire_append_status(reply, &report);
+    return r < 0 ? r : sd_bus_send(NULL, reply, NULL);
+}
+
+static int reply_processes(sd_bus_message *call, struct control_caller *caller,
+                           struct process_reports *reports)
+{
+    CLEANUP(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+    int r = caller->ops->processes(caller->userdata, caller->uid, reports);
+
+    if (r >= 0)
+        r = sd_bus_message_new_method_return(call, &reply);
+    if (r >= 0)
+        r = wire_append_processes(reply, reports);
+    return r < 0 ? r : sd_bus_send(NULL, reply, NULL);
+}
+
+static int on_processes(sd_bus_message *call, void *userdata, sd_bus_error *error)
+{
+    struct process_reports reports = {0};
+    int r = reply_processes(call, userdata, &reports);
+
+    (void)error;
+    process_reports_deinit(&reports);
+    return r;
+}
+
+static int on_reload(sd_bus_message *call, void *userdata, sd_bus_error *error)
+{
+    struct control_caller *caller = userdata;
+    char message[512] = "", valid[1024];
+    int r;
+
+    if (caller->uid != 0)
+        return sd_bus_error_set(error, SD_BUS_ERROR_ACCESS_DENIED, "only root may reload");
+    r = caller->ops->reload(caller->userdata, message, sizeof message);
+    if (r < 0 && message[0]) {
+        utf8_copy(valid, sizeof valid, message);
+        return sd_bus_error_set(error, ERROR_INVALID_CONFIG, valid);
+    }
+    return r < 0 ? r : sd_bus_reply_method_return(call, "");
+}
+
+static const sd_bus_vtable vtable[] = {
+    SD_BUS_VTABLE_START(SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD("Status", "", "a{sv}", on_status, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD("Processes", "", "aa{sv}", on_processes, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD("Reload", "", "", on_reload, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_VTABLE_END,
+};
+
+int control_methods_add(sd_bus *bus, struct control_caller *caller)
+{
+    int r = sd_bus_add_object_vtable(bus, NULL, "/org/numabd", "org.numabd", vtable, caller);
+
+    return r < 0 ? r : 0;
+}
+
+int control_methods_hello(sd_bus_message *message)
+{
+    if (!sd_bus_message_is_method_call(message, "org.freedesktop.DBus", "Hello"))
+        return 0;
+    return sd_bus_reply_method_return(message, "s", ":1.1");
+}

@@ -1,0 +1,127 @@
+/*
+ * The status, as text
+ *
+ * Three lines that always have the same shape, then only what there is to say: why numabd does not
+ * move memory, what became of the pages, and what was left alone for which reason.
+ */
+#include <inttypes.h>
+
+#include "report/fields.h"
+#include "report/listing.h"
+#include "report/text.h"
+
+static void print_untrusted(FILE *file, const char *label, const char *value)
+{
+    char text[1024];
+
+    fprintf(file, "%s%s", label, text_escape(text, sizeof text, value));
+}
+
+static void print_identity(FILE *file, const struct status_report *report)
+{
+    char up[TEXT_SIZE];
+
+    print_untrusted(file, "numabd ", report->version);
+    print_untrusted(file, "  ", report->state);
+    fprintf(file, "  up %s   nodes %u", text_duration(up, report->uptime_sec),
+            report->n_memory_nodes);
+    print_untrusted(file, "   sources ", report->sources);
+    print_untrusted(file, "   kernel balancing ", report->kernel_balancing);
+    fputc('\n', file);
+}
+
+static void print_remote(FILE *file, const struct status_report *report)
+{
+    char first[TEXT_SIZE], now[TEXT_SIZE];
+
+    if (report->remote_first_permyriad < 0)
+        fputs("remote access  not known yet", file);
+    else
+        fprintf(file, "remote access  %s -> %s",
+                text_permyriad(first, report->remote_first_permyriad),
+                text_permyriad(now, report->remote_permyriad));
+}
+
+static void print_effect(FILE *file, const struct status_report *report)
+{
+    char moved[TEXT_SIZE], hour[TEXT_SIZE], cost[TEXT_SIZE], moving[TEXT_SIZE];
+
+    print_remote(file, report);
+    fprintf(file, "   moved %s (%s last hour)   cost %s of one CPU, moving %s\n",
+            text_bytes(moved, report->moved_bytes), text_bytes(hour, report->moved_last_hour_bytes),
+            text_permyriad(cost, report->cost_permyriad),
+            text_permyriad(moving, report->moving_permyriad));
+}
+
+static void print_processes(FILE *file, const struct status_report *report)
+{
+    fprintf(file, "processes  %u balanced, %u observed, %u too small, %u excluded, %u other\n",
+            report->n_balanced, report->n_observed, report->n_too_small, report->n_excluded,
+            report->n_other);
+}
+
+static void print_pages(FILE *file, const struct status_report *report)
+{
+    char buffer[24];
+
+    if (!report->pages_tried && !report->pages_observed)
+        return;
+    fprintf(file, "pages  %" PRIu64 " tried, %" PRIu64 " moved, %" PRIu64 " failed",
+            report->pages_tried, report->pages_moved, report->pages_failed);
+    for (unsigned i = 0; i < report->n_errnos; i++)
+        fprintf(file, "%s%s %" PRIu64, i ? ", " : " (",
+                fields_errno_name(report->errnos[i], buffer), report->errno_pages[i]);
+    if (report->n_errnos)
+        fputc(')', file);
+    if (report->pages_observed)
+        fprintf(file, ", %" PRIu64 " only observed", report->pages_observed);
+    fputc('\n', file);
+}
+
+static void print_reasons(FILE *file, const char *what, const struct reason_counts *counts)
+{
+    bool first = true;
+
+    for (enum reason reason = REASON_NONE + 1; reason < REASON_COUNT; reason++) {
+        if (!counts->n[reason])
+            continue;
+        if (first)
+            fprintf(file, "  %s: ", what);
+        fprintf(file, "%s%s %" PRIu64, first ? "" : ", ", reason_name(reason), counts->n[reason]);
+        first = false;
+    }
+}
+
+static uint64_t count_reasons(const struct reason_counts *counts)
+{
+    uint64_t sum = 0;
+
+    for (enum reason reason = REASON_NONE + 1; reason < REASON_COUNT; reason++)
+        sum += counts->n[reason];
+    return sum;
+}
+
+static void print_untouched(FILE *file, const struct status_report *report)
+{
+    if (!count_reasons(&report->process_reasons) && !count_reasons(&report->vma_reasons) &&
+        !count_reasons(&report->range_reasons))
+        return;
+    fputs("not touched", file);
+    print_reasons(file, "processes", &report->process_reasons);
+    print_reasons(file, "vmas", &report->vma_reasons);
+    print_reasons(file, "ranges", &report->range_reasons);
+    fputc('\n', file);
+}
+
+void listing_print_status(FILE *file, const struct status_report *report)
+{
+    print_identity(file, report);
+    print_effect(file, report);
+    print_processes(file, report);
+    if (report->why[0]) {
+        print_untrusted(file, "why  ", report->why);
+        fputc('\n', file);
+    }
+    print_pages(file, report);
+    print_untouched(file, report);
+}

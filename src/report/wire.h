@@ -1,0 +1,21 @@
+#pragma once
+/*
+ * Wire: reports as D-Bus dictionaries a{sv}, one entry a field, under the names of report/fields.h.
+ * Strings travel as valid UTF-8 (invalid bytes become U+FFFD).
+ */
+#include <systemd/sd-bus.h>
+
+#include "numabd/report.h"
+
+/* Append one report: a{sv}, or all: aa{sv}. Return: 0 or a negative errno. */
+int wire_append_status(sd_bus_message *message, const struct status_report *report);
+int wire_append_processes(sd_bus_message *message, const struct process_reports *reports);
+
+/*
+ * Read what the above appended. Unknown names and values of an unexpected type are skipped, so that
+ * both sides may be of different versions; fields that are absent stay 0 (strings "", shares -1).
+ * `const char *` members point into the message and live as long as it does.
+ * Return: 0 or a negative errno (-EBADMSG, -ENXIO: not such a dictionary).
+ */
+int wire_read_status(sd_bus_message *message, struct status_report *report);
+int wire_read_processes(sd_bus_message *message, struct process_reports *reports);
