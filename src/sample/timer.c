@@ -1,0 +1,391 @@
+/*
+ * The timer source. A drain takes the samples of wanted processes from the rings and gathers them
+ * by process into requests; a worker reads the code and computes addresses (timer_resolve.c);
+ * done() hands them to the sink, back in the loop.
+ *
+ * Reading code can block on the process for as long as its owner likes. So a process has at most
+ * one request with the workers: while it does not answer, the next request fills up, and what
+ * exceeds that is dropped and counted. A process that is stuck costs one worker, not one per drain.
+ *
+ *     rings -> filling (one per process) -> in flight (one per process) -> sink
+ *
+ * Requests can outlive the source: a lost worker may give one back at any time. What they share
+ * with it is only the link, which is counted, and which no longer leads to the source once that is
+ * freed.
+ */
+#include "sample/timer.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifdef __x86_64__
+#include <cpuid.h>
+#endif
+
+#include "sample/timer_resolve.h"
+#include "util/array.h"
+#include "util/nsec.h"
+
+#define REQUEST_SAMPLES_MAX 4096 /* a drain of 100 ms at 250 Hz brings 25 per CPU */
+#define REQUEST_TIMEOUT_NSEC (2 * NSEC_PER_SEC)
+#define REQUEST_LANE 0
+
+struct timer_link {
+    unsigned n_refs;     /* atomic: workers give up theirs too */
+    struct timer *timer; /* loop thread only; NULL once it is freed */
+};
+
+struct timer_request {
+    struct work work;
+    struct timer_link *link;
+    struct host host;
+    bool backward;
+    struct timer_sample *samples;
+    size_t n_samples, cap;
+    struct timer_result result;
+    int r; /* of timer_resolve */
+};
+
+/* A process with a request. */
+struct timer_process {
+    pid_t pid;
+    struct timer_request *filling;
+    bool in_flight;
+};
+
+struct timer {
+    struct source_options options; /* pointers are the caller's: `host` and `cpu_skip` are NULL */
+    struct host host;
+    bool backward;
+    struct perf_rings rings;
+    struct ring_counts ring_counts;
+    struct sample_counts counts;
+    struct timer_link *link;
+    struct timer_process *processes; /* ascending pids */
+    size_t n_processes, cap;
+};
+
+static struct timer_link *link_unref(struct timer_link *link)
+{
+    if (link && __atomic_sub_fetch(&link->n_refs, 1, __ATOMIC_ACQ_REL) == 0)
+        free(link);
+    return NULL;
+}
+
+static struct timer_request *request_free(struct timer_request *request)
+{
+    if (!request)
+        return NULL;
+    link_unref(request->link);
+    timer_result_deinit(&request->result);
+    free(request->samples);
+    free(request);
+    return NULL;
+}
+CLEANUP_DEFINE(struct timer_request *, request_free)
+
+static void request_work_run(struct work *work)
+{
+    struct timer_request *request = (struct timer_request *)work;
+
+    request->r = timer_resolve(&request->host, work->pid, request->samples, request->n_samples,
+                               request->backward, &request->result);
+}
+
+static void request_work_free(struct work *work)
+{
+    request_free((struct timer_request *)work);
+}
+
+/* Return: where the pid is or belongs. */
+static size_t processes_position(const struct timer *timer, pid_t pid)
+{
+    size_t low = 0, high = timer->n_processes;
+
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+
+        if (timer->processes[middle].pid < pid)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static struct timer_process *processes_find(struct timer *timer, pid_t pid)
+{
+    size_t at = processes_position(timer, pid);
+
+    return at < timer->n_processes && timer->processes[at].pid == pid ? &timer->processes[at]
+                                                                      : NULL;
+}
+
+static struct timer_process *processes_get(struct timer *timer, pid_t pid)
+{
+    struct timer_process *process = processes_find(timer, pid);
+    size_t at = processes_position(timer, pid);
+
+    if (process)
+        return process;
+    if (ARRAY_RESERVE(timer->processes, timer->cap, timer->n_processes + 1) < 0)
+        return NULL;
+    process = &timer->processes[at];
+    memmove(process + 1, process, (timer->n_processes++ - at) * sizeof *process);
+    *process = (struct timer_process){.pid = pid};
+    return process;
+}
+
+static bool timer_wants(const struct timer *timer, pid_t pid)
+{
+    return timer->options.filter.wants(timer->options.filter.userdata, pid);
+}
+
+static void timer_take_result(struct timer *timer, const struct timer_request *request)
+{
+    const struct timer_result *result = &request->result;
+
+    if (!timer_wants(timer, request->work.pid)) {
+        timer->counts.n_foreign += request->n_samples;
+    } else if (request->work.late || request->r < 0) {
+        timer->counts.n_unresolved += request->n_samples;
+    } else {
+        timer->counts.n_unresolved += result->n_unresolved;
+        timer->counts.n_accesses += result->n_accesses;
+        if (result->n_accesses > 0)
+            timer->options.sink.push(timer->options.sink.userdata, result->accesses,
+                                     result->n_accesses);
+    }
+}
+
+static void request_work_done(struct work *work)
+{
+    CLEANUP(request_freep) struct timer_request *request = (struct timer_request *)work;
+    struct timer *timer = request->link->timer;
+    struct timer_process *process;
+
+    if (!timer)
+        return;
+    process = processes_find(timer, work->pid);
+    if (process)
+        process->in_flight = false;
+    timer_take_result(timer, request);
+}
+
+static const struct work_ops request_work_ops = {
+    .name = "timer",
+    .run = request_work_run,
+    .done = request_work_done,
+    .free = request_work_free,
+};
+
+static struct timer_request *request_new(struct timer *timer, pid_t pid)
+{
+    struct timer_request *request;
+
+    request = calloc(1, sizeof *request);
+    if (!request)
+        return NULL;
+    request->work = (struct work){
+        .ops = &request_work_ops,
+        .pid = pid,
+        .timeout_nsec = REQUEST_TIMEOUT_NSEC,
+    };
+    request->host = timer->host;
+    request->backward = timer->backward;
+    request->link = timer->link;
+    __atomic_add_fetch(&timer->link->n_refs, 1, __ATOMIC_RELAXED);
+    return request;
+}
+
+/* Room for one more sample of a process; NULL when its request is full (or memory is). */
+static struct timer_sample *timer_room(struct timer *timer, pid_t pid)
+{
+    struct timer_process *process = processes_get(timer, pid);
+    struct timer_request *request;
+
+    if (!process)
+        return NULL;
+    if (!process->filling)
+        process->filling = request_new(timer, pid);
+    request = process->filling;
+    if (!request || request->n_samples >= REQUEST_SAMPLES_MAX ||
+        ARRAY_RESERVE(request->samples, request->cap, request->n_samples + 1) < 0)
+        return NULL;
+    return &request->samples[request->n_samples++];
+}
+
+static void timer_on_record(void *userdata, const struct perf_event_header *record)
+{
+    struct timer *timer = userdata;
+    struct timer_sample sample, *room;
+    pid_t pid = perf_sample_pid(record);
+
+    timer->counts.n_samples++;
+    if (pid == 0 || !timer_wants(timer, pid)) {
+        timer->counts.n_foreign++;
+        return;
+    }
+    if (perf_sample_decode(record, &sample) || sample.abi == PERF_SAMPLE_REGS_ABI_NONE ||
+        !(room = timer_room(timer, pid))) {
+        timer->counts.n_unresolved++;
+        return;
+    }
+    *room = sample;
+}
+
+/* A process may have been excluded while its samples waited. */
+static void process_submit(struct timer *timer, struct timer_process *process)
+{
+    if (!process->filling || process->in_flight)
+        return;
+    if (!timer_wants(timer, process->pid)) {
+        timer->counts.n_foreign += process->filling->n_samples;
+        process->filling = request_free(process->filling);
+        return;
+    }
+    process->in_flight = true;
+    worker_pool_submit(timer->options.pool, REQUEST_LANE, &TAKE(process->filling)->work);
+}
+
+static void timer_submit(struct timer *timer)
+{
+    size_t n_kept = 0;
+
+    for (size_t i = 0; i < timer->n_processes; i++) {
+        struct timer_process *process = &timer->processes[i];
+
+        process_submit(timer, process);
+        if (process->in_flight || process->filling)
+            timer->processes[n_kept++] = *process;
+    }
+    timer->n_processes = n_kept;
+}
+
+static int timer_drain(void *self)
+{
+    struct timer *timer = self;
+
+    for (size_t i = 0; i < timer->rings.n; i++)
+        ring_read(&timer->rings.items[i].ring, &timer->ring_counts, timer_on_record, timer);
+    timer->counts.n_lost = timer->ring_counts.n_lost;
+    timer_submit(timer);
+    return 0;
+}
+
+static const int *timer_fds(void *self, size_t *np)
+{
+    struct timer *timer = self;
+
+    *np = timer->rings.n;
+    return timer->rings.fds;
+}
+
+static const struct sample_counts *timer_counts(void *self)
+{
+    struct timer *timer = self;
+
+    return &timer->counts;
+}
+
+static struct timer *timer_free(struct timer *timer)
+{
+    if (!timer)
+        return NULL;
+    for (size_t i = 0; i < timer->n_processes; i++)
+        request_free(timer->processes[i].filling);
+    free(timer->processes);
+    perf_rings_deinit(&timer->rings);
+    if (timer->link)
+        timer->link->timer = NULL;
+    link_unref(timer->link);
+    free(timer);
+    return NULL;
+}
+CLEANUP_DEFINE(struct timer *, timer_free)
+
+static void timer_source_free(void *self)
+{
+    timer_free(self);
+}
+
+int timer_new_from_rings(struct source *source, const struct source_options *options, bool backward,
+                         struct perf_rings *rings)
+{
+    static const struct source_ops ops = {
+        .name = "timer",
+        .drain = timer_drain,
+        .fds = timer_fds,
+        .counts = timer_counts,
+        .free = timer_source_free,
+    };
+    CLEANUP(perf_rings_deinit) struct perf_rings taken = *rings;
+    CLEANUP(timer_freep) struct timer *timer = NULL;
+
+    *rings = PERF_RINGS_NULL;
+    timer = calloc(1, sizeof *timer);
+    if (!timer)
+        return -ENOMEM;
+    timer->link = calloc(1, sizeof *timer->link);
+    if (!timer->link)
+        return -ENOMEM;
+    timer->link->n_refs = 1;
+    timer->link->timer = timer;
+    timer->options = *options;
+    timer->options.host = NULL;
+    timer->options.cpu_skip = NULL;
+    timer->host = *options->host;
+    timer->backward = backward;
+    timer->rings = taken;
+    taken = PERF_RINGS_NULL;
+    *source = (struct source){.ops = &ops, .self = TAKE(timer)};
+    return 0;
+}
+
+#ifdef __x86_64__
+
+/*
+ * QEMU's TCG takes interrupts between basic blocks: the IP is the start of one, and the instruction
+ * before it belongs to code that may never have run. Its CPUID says so (leaf 0x40000000).
+ */
+static bool cpu_is_tcg(void)
+{
+    const unsigned hypervisor_bit = 1u << 31, signature_leaf = 0x40000000;
+    unsigned eax, name[3], ecx, edx;
+
+    if (!__get_cpuid(1, &eax, &name[0], &ecx, &edx) || !(ecx & hypervisor_bit))
+        return false;
+    __cpuid(signature_leaf, eax, name[0], name[1], name[2]);
+    return memcmp(name, "TCGTCGTCGTCG", sizeof name) == 0;
+}
+
+int timer_new(struct source *source, const struct source_options *options,
+              struct source_reason *reason)
+{
+    struct perf_rings rings = PERF_RINGS_NULL;
+    struct perf_event_attr attr;
+    int r;
+
+    if (options->rate_hz == 0)
+        return -EINVAL;
+    perf_sample_attr(&attr, options->rate_hz);
+    r = perf_rings_init(&rings, &attr, options, reason);
+    if (r)
+        return r;
+    return timer_new_from_rings(source, options, !cpu_is_tcg(), &rings);
+}
+
+#else
+
+int timer_new(struct source *source, const struct source_options *options,
+              struct source_reason *reason)
+{
+    (void)source, (void)options;
+    snprintf(reason->text, sizeof reason->text,
+             "the timer source computes addresses of x86-64 instructions only");
+    return SOURCE_UNAVAILABLE;
+}
+
+#endif
