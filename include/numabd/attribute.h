@@ -1,0 +1,195 @@
+#pragma once
+/*
+ * Attribute: who touches what, and where it lies. One `struct space` for each sampled address
+ * space; below it VMAs (from /proc/PID/maps), ranges of evidence (2 MiB, only where samples fell)
+ * and threads. All of it belongs to the loop thread; files and page queries are requests to lane 0.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <uthash.h>
+
+#include "numabd/config.h"
+#include "numabd/discover.h"
+#include "numabd/host.h"
+#include "numabd/reason.h"
+#include "numabd/sample.h"
+#include "numabd/topology.h"
+#include "util/cleanup.h"
+#include "util/worker.h"
+
+/* Evidence is kept per 2 MiB: one huge page, and 512 base pages, the smallest batch worth a call.
+ */
+#define RANGE_BYTES ((uint64_t)2 << 20)
+/*
+ * Evidence is summed up a hierarchy too: groups of 8, 32, 128, 512 MiB and the whole VMA. With a
+ * fixed grain, memory with few samples per 2 MiB would never be decided.
+ */
+#define GROUP_LEVELS 5
+/*
+ * All ranges of all spaces: about 700 bytes each with its part of the groups, 45 MiB, evidence on
+ * 128 GiB of touched memory.
+ */
+#define RANGES_MAX 65536
+
+/* Sums by node, sparse and unordered: most ranges are used from one or two nodes. */
+struct tally_entry {
+    int node;
+    double n;   /* samples (evidence) or pages (residency) */
+    double sec; /* CPU time of the samples */
+};
+
+struct tally {
+    struct tally_entry *entries;
+    size_t n_entries, cap;
+};
+
+/* One bit for each thread slot; a thread's slot is its number of appearance modulo the width. */
+#define THREAD_MASK_BITS 256
+
+struct thread_mask {
+    uint64_t words[THREAD_MASK_BITS / 64];
+};
+
+enum thread_policy {
+    THREAD_POLICY_UNKNOWN,
+    THREAD_POLICY_DEFAULT,
+    THREAD_POLICY_OWN, /* set_mempolicy: its memory is placed by its owner */
+};
+
+struct thread {
+    pid_t tid; /* key */
+    unsigned slot;
+    enum thread_policy policy;
+    uint64_t seen_nsec;
+    UT_hash_handle hh;
+};
+
+struct vma {
+    uint64_t start, end; /* [start, end) */
+    unsigned perms;      /* enum maps_perm */
+    uint64_t offset;
+    unsigned dev_major, dev_minor;
+    uint64_t inode;
+    enum reason kind;   /* NONE, or why its kind of mapping is left alone */
+    enum reason policy; /* NONE, POLICY_UNKNOWN, or the policy that its owner gave it */
+};
+
+struct vma_list {
+    struct vma *items; /* ascending, disjoint */
+    size_t n_items, cap;
+};
+
+/* Which node a range's accesses come from, and how sure that is. */
+struct claim {
+    int node;            /* -1 = none */
+    unsigned n_passes;   /* windows in a row of fresh samples that passed for this node */
+    bool shared;         /* evidence says that no node dominates */
+    bool looks_shared;   /* most likely so, without a claim: a reason to show, never one to act */
+    uint64_t since_nsec; /* when the first of them passed */
+};
+
+struct range {
+    uint64_t start, end;  /* key: start; inside one VMA, inside one aligned 2 MiB */
+    struct tally window;  /* samples since the last pass, decayed */
+    struct tally history; /* the same, decayed 8 times as slowly: does it look shared? */
+    struct tally rate;    /* decayed access-seconds over rate_sec of decayed time */
+    double rate_sec;
+    struct claim claim;
+    struct tally residency;  /* sampled pages by node */
+    uint64_t residency_nsec; /* 0 = unknown */
+    uint64_t sampled_nsec;   /* the last sample that was counted, and its thread */
+    pid_t sampled_tid;
+    struct thread_mask threads;
+    uint64_t cool_down_nsec; /* no move before */
+    unsigned n_refusals;
+    int observed_node; /* where --observe would have moved it; -1 */
+    bool moving;       /* a move was handed to a worker */
+    UT_hash_handle hh;
+};
+
+struct space {
+    pid_t pid; /* key */
+    uint64_t start_ticks;
+    uint64_t rss_bytes;
+    struct vma_list vmas;
+    struct range *ranges;
+    struct range *groups[GROUP_LEVELS]; /* ranges that hold others: [0] 8 MiB ... [4] the VMA */
+    struct thread *threads;
+    unsigned n_threads_seen; /* next slot */
+    struct thread_mask own_policy, unknown_policy;
+    /* /proc/PID/maps; its fd stays open: a read of 0 bytes means that the address space has gone */
+    int maps_fd;
+    bool maps_known, maps_wanted, maps_pending;
+    uint64_t maps_nsec, maps_cost_nsec;
+    /* numa_maps */
+    bool policy_pending;
+    uint64_t policy_nsec, policy_cost_nsec;
+    bool totals_known;
+    struct tally totals; /* resident pages by node, in base pages */
+    bool residency_pending;
+    /* accesses with known residency since the remote share was last closed */
+    double round_n, round_sec, round_remote_sec;
+    double share_sec;                             /* access-seconds behind remote_permyriad */
+    int remote_first_permyriad, remote_permyriad; /* -1 = unknown */
+    uint64_t n_accesses, n_outside;
+    uint64_t sampled_nsec; /* last access */
+    uint64_t moved_bytes;
+    uint64_t moved_nsec; /* last move, 0 = never */
+    unsigned n_planned;  /* ranges planned in the last round */
+    bool stuck, denied;  /* a request is late; the kernel refuses moves: observe only */
+    bool denied_said;    /* in the log */
+    UT_hash_handle hh;
+};
+
+struct attribute;
+
+struct attribute_options {
+    const struct topology *topology;
+    const struct host *host;
+    struct worker_pool *pool;
+    pid_t self_pid;
+};
+
+/* What options point to stays the caller's and outlives the object. */
+int attribute_new(struct attribute **attributep, const struct attribute_options *options);
+/* Requests that are still out must be freed with their pool before. */
+struct attribute *attribute_free(struct attribute *attribute);
+CLEANUP_DEFINE(struct attribute *, attribute_free)
+
+/*
+ * Takes accesses of one target. Those outside any known VMA are counted and ask for a re-read of
+ * the maps; those in mappings that are never moved leave no range.
+ * Return: 0 or -ENOMEM.
+ */
+int attribute_push(struct attribute *attribute, const struct target *target,
+                   const struct access *accesses, size_t n);
+
+/*
+ * Ends a round of evidence: judges the claims, closes the remote shares, and asks workers for maps,
+ * policies and residency that are missing or old. Return: 0 or -ENOMEM.
+ */
+int attribute_round(struct attribute *attribute, const struct config *config, uint64_t now);
+
+struct space *attribute_find(const struct attribute *attribute, pid_t pid);
+struct space *attribute_spaces(const struct attribute *attribute);
+struct range *space_find_range(const struct space *space, uint64_t start);
+/*
+ * The smallest range whose evidence may be acted on for this one: itself, or a group that holds it,
+ * is confirmed, and that its own samples, if any, do not speak against. Else the range itself.
+ */
+const struct range *space_find_evidence(const struct space *space, const struct range *range,
+                                        double min_share);
+const struct vma *space_find_vma(const struct space *space, uint64_t addr);
+/* Forgets a process. */
+void attribute_drop(struct attribute *attribute, pid_t pid);
+/* A request to this process is late: nothing more is asked of it until it returns. */
+void attribute_set_stuck(struct attribute *attribute, pid_t pid, bool stuck);
+size_t attribute_n_ranges(const struct attribute *attribute);
+/* Ranges that were not kept because of RANGES_MAX. */
+uint64_t attribute_n_capped(const struct attribute *attribute);
+
+/* What was learned about a range's pages by a move: pages by node after it. */
+void space_apply_move(struct space *space, uint64_t start, const struct tally *before,
+                      const struct tally *after, uint64_t page_bytes, uint64_t now);

@@ -1,0 +1,105 @@
+#include "attribute/groups.h"
+
+#include <errno.h>
+
+#include "attribute/vmas.h"
+
+struct range *range_insert(struct range **ranges, uint64_t start, uint64_t end)
+{
+    struct range *range = calloc(1, sizeof *range);
+
+    if (!range)
+        return NULL;
+    range->start = start;
+    range->end = end;
+    range->claim.node = -1;
+    range->observed_node = -1;
+    HASH_ADD(hh, *ranges, start, sizeof range->start, range);
+    return range;
+}
+
+static void group_drop(struct range **groups, struct range *group)
+{
+    HASH_DEL(*groups, group);
+    range_free(group);
+}
+
+int groups_add(struct range *groups[GROUP_LEVELS], const struct vma *vma, const struct range *range,
+               const struct access *access, int node, unsigned slot)
+{
+    uint64_t bytes = range->end - range->start, start, end;
+    int r = 0;
+
+    for (unsigned level = 0; level < GROUP_LEVELS && !r; level++) {
+        struct range *group;
+
+        group_bounds(vma, access->addr, level, &start, &end);
+        if (end - start <= bytes)
+            continue;
+        bytes = end - start;
+        HASH_FIND(hh, groups[level], &start, sizeof start, group);
+        if (!group)
+            group = range_insert(&groups[level], start, end);
+        r = group ? range_add(group, access, node, slot) : -ENOMEM;
+    }
+    return r;
+}
+
+void groups_drop(struct range *groups[GROUP_LEVELS])
+{
+    struct range *group, *next;
+
+    for (unsigned level = 0; level < GROUP_LEVELS; level++) {
+        HASH_ITER (hh, groups[level], group, next)
+            group_drop(&groups[level], group);
+    }
+}
+
+bool range_keep(struct range *range, unsigned level, const struct vma_list *before,
+                const struct vma_list *after)
+{
+    const struct vma *old = vma_list_find(before, range->start);
+    const struct vma *vma = vma_list_find(after, range->start);
+    uint64_t start, end;
+
+    if (!old || !vma || !vma_is_same_mapping(old, vma))
+        return false;
+    if (level == GROUP_LEVELS)
+        range_bounds(vma, range->start, &start, &end);
+    else
+        group_bounds(vma, range->start, level, &start, &end);
+    if (start != range->start || end < range->end)
+        return false;
+    if (end != range->end) {
+        range->end = end;
+        range->residency_nsec = 0;
+    }
+    return true;
+}
+
+void groups_keep(struct range *groups[GROUP_LEVELS], const struct vma_list *before,
+                 const struct vma_list *after)
+{
+    struct range *group, *next;
+
+    for (unsigned level = 0; level < GROUP_LEVELS; level++) {
+        HASH_ITER (hh, groups[level], group, next) {
+            if (!range_keep(group, level, before, after))
+                group_drop(&groups[level], group);
+        }
+    }
+}
+
+void groups_close_round(struct range *groups[GROUP_LEVELS], double min_share, double elapsed_sec,
+                        uint64_t now)
+{
+    struct range *group, *next;
+
+    for (unsigned level = 0; level < GROUP_LEVELS; level++) {
+        HASH_ITER (hh, groups[level], group, next) {
+            range_close_round(group, min_share, elapsed_sec, now);
+            if (tally_total_n(&group->rate) <= RANGE_FORGET_SAMPLES)
+                group_drop(&groups[level], group);
+        }
+    }
+}

@@ -1,0 +1,54 @@
+#include "attribute/requests.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+#include "util/nsec.h"
+#include "util/procfs.h"
+
+/* maps of 65,530 VMAs takes some 50 ms to print; beyond this the mmap_lock is not to be had. */
+#define MAPS_TIMEOUT (5 * NSEC_PER_SEC)
+
+int maps_request_new(struct maps_request **requestp, struct space *space, const struct host *host,
+                     const struct work_ops *ops, void *owner)
+{
+    struct maps_request *maps = calloc(1, sizeof *maps);
+
+    if (!maps)
+        return -ENOMEM;
+    maps->request = (struct request){
+        .work = {.ops = ops, .pid = space->pid, .owner = owner, .timeout_nsec = MAPS_TIMEOUT},
+        .host = host,
+        .pid = space->pid,
+        .start_ticks = space->start_ticks,
+    };
+    /* A copy: moves that are planned meanwhile check their process by the space's own. */
+    maps->fd = space->maps_fd < 0 ? -1 : fcntl(space->maps_fd, F_DUPFD_CLOEXEC, 3);
+    if (maps->fd < 0 && space->maps_fd >= 0) {
+        free(maps);
+        return -EMFILE;
+    }
+    *requestp = maps;
+    return 0;
+}
+
+void maps_request_run(struct work *work)
+{
+    struct maps_request *maps = (struct maps_request *)work;
+    const struct host *host = maps->request.host;
+    CLEANUP(freep) char *text = NULL;
+    size_t size = 0;
+
+    maps->request.r = host->ops->read_maps(host->self, maps->request.pid, &maps->fd, &text, &size);
+    if (!maps->request.r)
+        maps->request.r = vma_list_parse(&maps->vmas, text, size);
+}
+
+void maps_request_free(struct work *work)
+{
+    struct maps_request *maps = (struct maps_request *)work;
+
+    fd_close(maps->fd);
+    vma_list_deinit(&maps->vmas);
+    free(maps);
+}

@@ -1,0 +1,317 @@
+/*
+ * An address space as numabd knows it. Ranges lie in a hash by their start and are found through
+ * the VMA of the address, so that no range ever crosses a VMA's border.
+ */
+#include "attribute/space.h"
+
+#include <errno.h>
+
+#include "attribute/groups.h"
+#include "attribute/tally.h"
+#include "attribute/thread_mask.h"
+#include "attribute/vmas.h"
+#include "util/nsec.h"
+
+/* A remote share needs this many accesses: its standard error is then at most 9 %. */
+#define SHARE_MIN_ACCESSES 32.0
+/* A thread that was not sampled for so long is forgotten; it is looked at anew if it wakes. */
+#define THREAD_FORGET_NSEC (60 * NSEC_PER_SEC)
+
+int space_new(struct space **spacep, const struct target *target)
+{
+    struct space *space = calloc(1, sizeof *space);
+
+    if (!space)
+        return -ENOMEM;
+    space->pid = target->pid;
+    space->start_ticks = target->process.start_ticks;
+    space->rss_bytes = target->process.rss_bytes;
+    space->maps_fd = -1;
+    space->maps_wanted = true;
+    space->remote_first_permyriad = space->remote_permyriad = -1;
+    *spacep = space;
+    return 0;
+}
+
+static void space_drop_range(struct space *space, struct range *range)
+{
+    HASH_DEL(space->ranges, range);
+    range_free(range);
+}
+
+static void space_drop_ranges(struct space *space)
+{
+    struct range *range, *next;
+
+    HASH_ITER (hh, space->ranges, range, next)
+        space_drop_range(space, range);
+    groups_drop(space->groups);
+}
+
+static void space_drop_threads(struct space *space)
+{
+    struct thread *thread, *next;
+
+    HASH_ITER (hh, space->threads, thread, next) {
+        HASH_DEL(space->threads, thread);
+        free(thread);
+    }
+}
+
+struct space *space_free(struct space *space)
+{
+    if (!space)
+        return NULL;
+    space_drop_ranges(space);
+    space_drop_threads(space);
+    vma_list_deinit(&space->vmas);
+    tally_deinit(&space->totals);
+    fd_close(space->maps_fd);
+    free(space);
+    return NULL;
+}
+
+struct range *space_find_range(const struct space *space, uint64_t start)
+{
+    struct range *range;
+
+    HASH_FIND(hh, space->ranges, &start, sizeof start, range);
+    return range;
+}
+
+const struct vma *space_find_vma(const struct space *space, uint64_t addr)
+{
+    return vma_list_find(&space->vmas, addr);
+}
+
+const struct range *space_find_evidence(const struct space *space, const struct range *range,
+                                        double min_share)
+{
+    const struct vma *vma = space_find_vma(space, range->start);
+    uint64_t start, end;
+
+    if (!vma || range->claim.shared || range->claim.n_passes >= CLAIM_PASSES)
+        return range;
+    for (unsigned level = 0; level < GROUP_LEVELS; level++) {
+        const struct range *group;
+
+        group_bounds(vma, range->start, level, &start, &end);
+        HASH_FIND(hh, space->groups[level], &start, sizeof start, group);
+        if (group && group->claim.shared)
+            return range;
+        if (group && group->claim.n_passes >= CLAIM_PASSES)
+            return range_agrees(range, group->claim.node, min_share) ? group : range;
+    }
+    return range;
+}
+
+static struct thread *space_get_thread(struct space *space, pid_t tid)
+{
+    struct thread *thread;
+
+    HASH_FIND(hh, space->threads, &tid, sizeof tid, thread);
+    if (thread)
+        return thread;
+    thread = calloc(1, sizeof *thread);
+    if (!thread)
+        return NULL;
+    thread->tid = tid;
+    thread->slot = space->n_threads_seen++ % THREAD_MASK_BITS;
+    HASH_ADD(hh, space->threads, tid, sizeof thread->tid, thread);
+    thread_mask_set(&space->unknown_policy, thread->slot);
+    return thread;
+}
+
+static void space_count_share(struct space *space, const struct range *range, int node, double sec)
+{
+    double local = range_resident_share(range, node);
+
+    if (local < 0)
+        return;
+    space->round_n += 1;
+    space->round_sec += sec;
+    space->round_remote_sec += sec * (1 - local);
+}
+
+int space_add_access(struct space *space, const struct access *access, int node, bool may_grow,
+                     bool *madep)
+{
+    const struct vma *vma = vma_list_find(&space->vmas, access->addr);
+    struct thread *thread;
+    struct range *range;
+    uint64_t start, end;
+
+    if (!vma)
+        return SPACE_OUTSIDE;
+    if (vma->kind != REASON_NONE)
+        return SPACE_UNMOVABLE;
+    range_bounds(vma, access->addr, &start, &end);
+    range = space_find_range(space, start);
+    if (!range) {
+        if (!may_grow)
+            return SPACE_CAPPED;
+        range = range_insert(&space->ranges, start, end);
+        if (!range)
+            return -ENOMEM;
+        *madep = true;
+    }
+    thread = space_get_thread(space, access->tid);
+    if (!thread)
+        return -ENOMEM;
+    thread->seen_nsec = access->when_nsec;
+    space_count_share(space, range, node, access->weight_sec);
+    if (range_add(range, access, node, thread->slot) < 0)
+        return -ENOMEM;
+    return groups_add(space->groups, vma, range, access, node, thread->slot);
+}
+
+void space_set_vmas(struct space *space, struct vma_list *vmas, size_t *n_droppedp)
+{
+    struct range *range, *next;
+    size_t n_dropped = 0;
+
+    vma_list_inherit(vmas, &space->vmas);
+    HASH_ITER (hh, space->ranges, range, next) {
+        if (range_keep(range, GROUP_LEVELS, &space->vmas, vmas))
+            continue;
+        space_drop_range(space, range);
+        n_dropped++;
+    }
+    groups_keep(space->groups, &space->vmas, vmas);
+    vma_list_deinit(&space->vmas);
+    space->vmas = *vmas;
+    *vmas = (struct vma_list){0};
+    space->maps_known = true;
+    *n_droppedp = n_dropped;
+}
+
+void space_reset(struct space *space, size_t *n_droppedp)
+{
+    *n_droppedp = HASH_COUNT(space->ranges);
+    space_drop_ranges(space);
+    space_drop_threads(space);
+    vma_list_deinit(&space->vmas);
+    tally_clear(&space->totals);
+    space->own_policy = space->unknown_policy = (struct thread_mask){0};
+    space->n_threads_seen = 0;
+    space->maps_fd = fd_close(space->maps_fd);
+    space->maps_known = space->totals_known = space->denied = false;
+    space->maps_wanted = true;
+    space->maps_nsec = space->policy_nsec = 0;
+    space->round_n = space->round_sec = space->round_remote_sec = 0;
+    space->remote_first_permyriad = space->remote_permyriad = -1;
+}
+
+static void space_close_share(struct space *space)
+{
+    if (space->round_n < SHARE_MIN_ACCESSES || space->round_sec <= 0)
+        return;
+    space->share_sec = space->round_sec;
+    space->remote_permyriad = (int)(10000 * space->round_remote_sec / space->round_sec + 0.5);
+    if (space->remote_first_permyriad < 0)
+        space->remote_first_permyriad = space->remote_permyriad;
+    space->round_n = space->round_sec = space->round_remote_sec = 0;
+}
+
+static void space_forget_threads(struct space *space, uint64_t now)
+{
+    struct thread *thread, *next;
+
+    HASH_ITER (hh, space->threads, thread, next) {
+        if (thread->seen_nsec + THREAD_FORGET_NSEC > now)
+            continue;
+        HASH_DEL(space->threads, thread);
+        free(thread);
+    }
+}
+
+/* May the range be forgotten? Not while it moves, has evidence, or belongs to a confirmed group. */
+static bool space_may_forget(const struct space *space, const struct range *range, double min_share)
+{
+    if (range->moving || tally_total_n(&range->rate) > RANGE_FORGET_SAMPLES)
+        return false;
+    return space_find_evidence(space, range, min_share) == range;
+}
+
+void space_close_round(struct space *space, double min_share, double elapsed_sec, uint64_t now,
+                       size_t *n_droppedp)
+{
+    struct range *range, *next;
+    size_t n_dropped = 0;
+
+    space_close_share(space);
+    space_forget_threads(space, now);
+    groups_close_round(space->groups, min_share, elapsed_sec, now);
+    HASH_ITER (hh, space->ranges, range, next) {
+        range_close_round(range, min_share, elapsed_sec, now);
+        if (!space_may_forget(space, range, min_share))
+            continue;
+        space_drop_range(space, range);
+        n_dropped++;
+    }
+    *n_droppedp = n_dropped;
+}
+
+/* Makes the ranges of one confirmed group that no sample has fallen into yet, at most `limit`. */
+static size_t space_fill_group(struct space *space, const struct range *group, size_t limit)
+{
+    const struct vma *vma = space_find_vma(space, group->start);
+    size_t n_made = 0;
+    uint64_t start, end;
+
+    for (uint64_t addr = group->start; vma && addr < group->end && n_made < limit; addr = end) {
+        range_bounds(vma, addr, &start, &end);
+        if (space_find_range(space, start))
+            continue;
+        if (!range_insert(&space->ranges, start, end))
+            return n_made;
+        n_made++;
+    }
+    return n_made;
+}
+
+size_t space_fill_gaps(struct space *space, size_t limit)
+{
+    struct range *group, *next;
+    size_t n_made = 0;
+
+    for (unsigned level = 0; level < GROUP_LEVELS; level++) {
+        HASH_ITER (hh, space->groups[level], group, next) {
+            if (group->claim.n_passes >= CLAIM_PASSES && n_made < limit)
+                n_made += space_fill_group(space, group, limit - n_made);
+        }
+    }
+    return n_made;
+}
+
+void space_mark_thread_policies(struct space *space)
+{
+    struct thread *thread, *next;
+
+    space->unknown_policy = (struct thread_mask){0};
+    HASH_ITER (hh, space->threads, thread, next) {
+        if (thread->policy == THREAD_POLICY_UNKNOWN)
+            thread_mask_set(&space->unknown_policy, thread->slot);
+        if (thread->policy == THREAD_POLICY_OWN)
+            thread_mask_set(&space->own_policy, thread->slot);
+    }
+}
+
+void space_apply_move(struct space *space, uint64_t start, const struct tally *before,
+                      const struct tally *after, uint64_t page_bytes, uint64_t now)
+{
+    struct range *range = space_find_range(space, start);
+
+    for (size_t i = 0; i < before->n_entries; i++)
+        (void)tally_add(&space->totals, before->entries[i].node, -before->entries[i].n, 0);
+    for (size_t i = 0; i < after->n_entries; i++) {
+        const struct tally_entry *entry = &after->entries[i];
+        double arrived = entry->n - tally_n(before, entry->node);
+
+        (void)tally_add(&space->totals, entry->node, entry->n, 0);
+        if (arrived > 0)
+            space->moved_bytes += (uint64_t)arrived * page_bytes;
+    }
+    if (range && !tally_copy(&range->residency, after))
+        range->residency_nsec = now;
+}

@@ -1,0 +1,49 @@
+#pragma once
+/*
+ * One address space: its VMAs, ranges and threads. Only bookkeeping; attribute.c decides when
+ * something is read.
+ */
+#include "numabd/attribute.h"
+
+/* Return: 0 or -ENOMEM. */
+int space_new(struct space **spacep, const struct target *target);
+struct space *space_free(struct space *space);
+CLEANUP_DEFINE(struct space *, space_free)
+
+enum {
+    SPACE_OUTSIDE = 1, /* the address is in no known VMA */
+    SPACE_UNMOVABLE,   /* it is in a mapping of a kind that is never moved */
+    SPACE_CAPPED,      /* a new range was needed and may_grow is false */
+};
+
+/*
+ * Counts one access from `node` into its range, which is made if it is missing (*madep is then
+ * set). Return: 0, one of the above, or -ENOMEM.
+ */
+int space_add_access(struct space *space, const struct access *access, int node, bool may_grow,
+                     bool *madep);
+
+/*
+ * Takes a new list of VMAs (which is left empty): drops ranges that are no longer inside the
+ * mapping that they were learned in. *n_droppedp is their number.
+ */
+void space_set_vmas(struct space *space, struct vma_list *vmas, size_t *n_droppedp);
+
+/* Another program runs in the process now: everything that was learned goes. */
+void space_reset(struct space *space, size_t *n_droppedp);
+
+/* Judges all ranges and forgets those without evidence. *n_droppedp is their number. */
+void space_close_round(struct space *space, double min_share, double elapsed_sec, uint64_t now,
+                       size_t *n_droppedp);
+
+/*
+ * Ranges that no sample has fallen into, inside groups that are confirmed, are made so that they go
+ * along; at most `limit`. Return: how many were made.
+ */
+size_t space_fill_gaps(struct space *space, size_t limit);
+
+/*
+ * Policies of threads were read: recomputes unknown_policy and adds to own_policy, whose bits stay
+ * when a thread ends or changes its mind: what it placed stays placed.
+ */
+void space_mark_thread_policies(struct space *space);

@@ -1,0 +1,140 @@
+#include "attribute/tally.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "util/array.h"
+
+/* Each range has four tallies, and most are used from one or two nodes. */
+#define FIRST_ENTRIES 2
+
+void tally_deinit(struct tally *tally)
+{
+    free(tally->entries);
+    *tally = (struct tally){0};
+}
+
+static struct tally_entry *tally_find(const struct tally *tally, int node)
+{
+    for (size_t i = 0; i < tally->n_entries; i++)
+        if (tally->entries[i].node == node)
+            return &tally->entries[i];
+    return NULL;
+}
+
+static int tally_reserve(struct tally *tally, size_t need)
+{
+    if (tally->cap || !need || need > FIRST_ENTRIES)
+        return ARRAY_RESERVE(tally->entries, tally->cap, need);
+    tally->entries = malloc(FIRST_ENTRIES * sizeof *tally->entries);
+    if (!tally->entries)
+        return -ENOMEM;
+    tally->cap = FIRST_ENTRIES;
+    return 0;
+}
+
+int tally_add(struct tally *tally, int node, double n, double sec)
+{
+    struct tally_entry *entry = tally_find(tally, node);
+
+    if (!entry) {
+        int r = tally_reserve(tally, tally->n_entries + 1);
+
+        if (r < 0)
+            return r;
+        entry = &tally->entries[tally->n_entries++];
+        *entry = (struct tally_entry){.node = node};
+    }
+    entry->n += n;
+    entry->sec += sec;
+    return 0;
+}
+
+void tally_clear(struct tally *tally)
+{
+    tally->n_entries = 0;
+}
+
+void tally_scale(struct tally *tally, double factor)
+{
+    for (size_t i = 0; i < tally->n_entries; i++) {
+        tally->entries[i].n *= factor;
+        tally->entries[i].sec *= factor;
+    }
+}
+
+double tally_n(const struct tally *tally, int node)
+{
+    const struct tally_entry *entry = tally_find(tally, node);
+
+    return entry ? entry->n : 0;
+}
+
+double tally_sec(const struct tally *tally, int node)
+{
+    const struct tally_entry *entry = tally_find(tally, node);
+
+    return entry ? entry->sec : 0;
+}
+
+double tally_total_n(const struct tally *tally)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < tally->n_entries; i++)
+        sum += tally->entries[i].n;
+    return sum;
+}
+
+double tally_total_sec(const struct tally *tally)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < tally->n_entries; i++)
+        sum += tally->entries[i].sec;
+    return sum;
+}
+
+int tally_best(const struct tally *tally)
+{
+    const struct tally_entry *best = NULL;
+
+    for (size_t i = 0; i < tally->n_entries; i++) {
+        const struct tally_entry *entry = &tally->entries[i];
+
+        if (!best || entry->n > best->n || (entry->n == best->n && entry->node < best->node))
+            best = entry;
+    }
+    return best ? best->node : -1;
+}
+
+int tally_copy(struct tally *to, const struct tally *from)
+{
+    int r = tally_reserve(to, from->n_entries);
+
+    if (r < 0)
+        return r;
+    if (from->n_entries)
+        memcpy(to->entries, from->entries, from->n_entries * sizeof *to->entries);
+    to->n_entries = from->n_entries;
+    return 0;
+}
+
+static double wilson(double hits, double n, double z, double sign)
+{
+    double p = hits / n, z2 = z * z;
+    double spread = z * sqrt(p * (1 - p) / n + z2 / (4 * n * n));
+
+    return (p + z2 / (2 * n) + sign * spread) / (1 + z2 / n);
+}
+
+double wilson_lower(double hits, double n, double z)
+{
+    return n > 0 ? wilson(hits, n, z, -1) : 0;
+}
+
+double wilson_upper(double hits, double n, double z)
+{
+    return n > 0 ? wilson(hits, n, z, 1) : 1;
+}

@@ -1,0 +1,23 @@
+#pragma once
+/*
+ * Masks of thread slots.
+ */
+#include "numabd/attribute.h"
+
+static inline void thread_mask_set(struct thread_mask *mask, unsigned slot)
+{
+    mask->words[slot / 64] |= UINT64_C(1) << (slot % 64);
+}
+
+static inline void thread_mask_clear(struct thread_mask *mask, unsigned slot)
+{
+    mask->words[slot / 64] &= ~(UINT64_C(1) << (slot % 64));
+}
+
+static inline bool thread_mask_overlaps(const struct thread_mask *a, const struct thread_mask *b)
+{
+    for (size_t i = 0; i < THREAD_MASK_BITS / 64; i++)
+        if (a->words[i] & b->words[i])
+            return true;
+    return false;
+}

@@ -1,0 +1,125 @@
+/*
+ * What was learned about addresses stays with them only while the same mapping lies there. maps
+ * shows no identity for anonymous memory: the same kind of mapping at the same addresses counts as
+ * the same one; its policy counts only if its borders did not move either, since mbind splits VMAs.
+ */
+#include "attribute/vmas.h"
+
+#include <string.h>
+
+#include "util/array.h"
+
+void vma_list_deinit(struct vma_list *list)
+{
+    free(list->items);
+    *list = (struct vma_list){0};
+}
+
+static bool name_is(const struct maps_entry *entry, const char *prefix)
+{
+    size_t size = strlen(prefix);
+
+    return entry->name_size >= size && !memcmp(entry->name, prefix, size);
+}
+
+static bool is_special(const struct maps_entry *entry)
+{
+    static const char *const prefixes[] = {
+        "[vvar",    "[vdso",    "[vsyscall",   "[vectors",
+        "[uprobes", "[sigpage", "anon_inode:", "/secretmem",
+    };
+
+    for (size_t i = 0; i < ARRAY_LENGTH(prefixes); i++)
+        if (name_is(entry, prefixes[i]))
+            return true;
+    /* Device memory; /dev/zero and /dev/shm are ordinary shared memory. */
+    return name_is(entry, "/dev/") && !name_is(entry, "/dev/zero") && !name_is(entry, "/dev/shm/");
+}
+
+enum reason vma_kind(const struct maps_entry *entry)
+{
+    /* Of hugetlbfs only usual mounts are known by name (/dev/hugepages1G); numa_maps marks all. */
+    if (name_is(entry, "/anon_hugepage") || name_is(entry, "/dev/hugepages"))
+        return REASON_HUGETLB;
+    if (is_special(entry))
+        return REASON_SPECIAL;
+    if (!(entry->perms & (MAPS_READ | MAPS_WRITE | MAPS_EXEC)))
+        return REASON_INACCESSIBLE;
+    if (entry->perms & MAPS_SHARED)
+        return REASON_SHARED_MAPPING;
+    if (entry->inode && !(entry->perms & MAPS_WRITE))
+        return REASON_SHARED_RO;
+    return REASON_NONE;
+}
+
+static struct vma vma_of_entry(const struct maps_entry *entry)
+{
+    return (struct vma){
+        .start = entry->start,
+        .end = entry->end,
+        .perms = entry->perms,
+        .offset = entry->offset,
+        .dev_major = entry->dev_major,
+        .dev_minor = entry->dev_minor,
+        .inode = entry->inode,
+        .kind = vma_kind(entry),
+        .policy = REASON_POLICY_UNKNOWN,
+    };
+}
+
+int vma_list_parse(struct vma_list *list, const char *text, size_t size)
+{
+    const char *end = text + size;
+    struct maps_entry entry;
+    int r;
+
+    while ((r = maps_parse_line(&text, end, &entry)) != MAPS_END) {
+        uint64_t last = list->n_items ? list->items[list->n_items - 1].end : 0;
+
+        if (r < 0 || entry.start < last)
+            continue;
+        if (ARRAY_RESERVE(list->items, list->cap, list->n_items + 1) < 0)
+            return -ENOMEM;
+        list->items[list->n_items++] = vma_of_entry(&entry);
+    }
+    return 0;
+}
+
+struct vma *vma_list_find(const struct vma_list *list, uint64_t addr)
+{
+    size_t low = 0, high = list->n_items;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (list->items[middle].end <= addr)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < list->n_items && list->items[low].start <= addr ? &list->items[low] : NULL;
+}
+
+bool vma_is_same_mapping(const struct vma *before, const struct vma *after)
+{
+    if (before->inode != after->inode || before->dev_major != after->dev_major ||
+        before->dev_minor != after->dev_minor || before->kind != after->kind)
+        return false;
+    if ((before->perms ^ after->perms) & MAPS_SHARED)
+        return false;
+    if (!before->inode)
+        return true;
+    return before->start - before->offset == after->start - after->offset;
+}
+
+void vma_list_inherit(struct vma_list *list, const struct vma_list *before)
+{
+    for (size_t i = 0; i < list->n_items; i++) {
+        struct vma *vma = &list->items[i];
+        const struct vma *old = vma_list_find(before, vma->start);
+
+        if (old && old->start == vma->start && old->end == vma->end && old->perms == vma->perms &&
+            vma_is_same_mapping(old, vma))
+            vma->policy = old->policy;
+    }
+}

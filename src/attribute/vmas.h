@@ -1,0 +1,30 @@
+#pragma once
+/*
+ * The VMAs of an address space, from the text of /proc/PID/maps.
+ */
+#include "attribute/maps.h"
+#include "numabd/attribute.h"
+
+void vma_list_deinit(struct vma_list *list);
+
+/*
+ * Reads the text into an empty list. Malformed, overlapping and descending lines are left out (the
+ * text is not one snapshot: mappings change while the kernel prints it).
+ * Return: 0 or -ENOMEM.
+ */
+int vma_list_parse(struct vma_list *list, const char *text, size_t size);
+
+/* The VMA that holds addr, or NULL. */
+struct vma *vma_list_find(const struct vma_list *list, uint64_t addr);
+
+/* Can what was learned about `before` at its own addresses be used for `after`? */
+bool vma_is_same_mapping(const struct vma *before, const struct vma *after);
+
+/* Why this kind of mapping is never moved, or REASON_NONE. */
+enum reason vma_kind(const struct maps_entry *entry);
+
+/*
+ * Carries over from the previous list what is still true: the policy of VMAs whose borders and
+ * mapping did not change.
+ */
+void vma_list_inherit(struct vma_list *list, const struct vma_list *before);

@@ -1,0 +1,278 @@
+/* Address spaces that come, go, hang, are idle, or are too large. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+
+#include "attribute/ranges.h"
+#include "attribute/tally.h"
+#include "attribute_rig.h"
+
+#define ANON "1000000-2000000 rw-p 0 0:0 0 \n"
+#define DEFAULT "1000000 default anon=4096 N0=4096\n"
+#define BASE (16 * M)
+
+static void init_known(struct attribute_rig *rig)
+{
+    attribute_rig_init(rig, ANON, DEFAULT);
+    attribute_rig_push(rig, 0, BASE, 1);
+    attribute_rig_dispatch(rig);
+    attribute_rig_push(rig, 0, BASE, 20);
+    fake_host_clear_log(&rig->fake);
+}
+
+static void test_a_stuck_process_is_asked_nothing(void **state)
+{
+    struct attribute_rig rig;
+
+    (void)state;
+    init_known(&rig);
+    attribute_set_stuck(rig.attribute, SPACE_PID, true);
+    attribute_set_stuck(rig.attribute, SPACE_PID + 1, true); /* unknown: nothing happens */
+    for (int i = 0; i < 10; i++) {
+        attribute_rig_push(&rig, 0, BASE, 20);
+        attribute_rig_push(&rig, 0, 64 * M, 1);
+        attribute_rig_round(&rig, 1);
+    }
+    assert_string_equal(rig.fake.log, "");
+    assert_int_equal(worker_pool_pending(rig.pool, 0), 0);
+    attribute_set_stuck(rig.attribute, SPACE_PID, false);
+    attribute_rig_round(&rig, 1);
+    assert_string_equal(rig.fake.log, "maps numa_maps task pages");
+    attribute_rig_deinit(&rig);
+}
+
+static void test_a_new_process_that_is_stuck_is_asked_once(void **state)
+{
+    struct attribute_rig rig;
+
+    (void)state;
+    attribute_rig_init(&rig, ANON, DEFAULT);
+    attribute_rig_push(&rig, 0, BASE, 1);
+    attribute_set_stuck(rig.attribute, SPACE_PID, true);
+    for (int i = 0; i < 5; i++) {
+        rig.now += 2 * SEC;
+        attribute_rig_push(&rig, 0, BASE, 1);
+    }
+    assert_int_equal(worker_pool_pending(rig.pool, 0), 1);
+    attribute_rig_deinit(&rig);
+}
+
+static void test_one_request_of_a_kind_at_a_time(void **state)
+{
+    struct attribute_rig rig;
+
+    (void)state;
+    init_known(&rig);
+    rig.held = true;
+    for (int i = 0; i < 30; i++) {
+        attribute_rig_push(&rig, 0, BASE, 20);
+        attribute_rig_push(&rig, 0, 64 * M, 1);
+        attribute_rig_round(&rig, 1);
+    }
+    assert_int_equal(worker_pool_pending(rig.pool, 0), 3);
+    attribute_rig_dispatch(&rig);
+    assert_string_equal(rig.fake.log, "maps numa_maps task pages");
+    attribute_rig_deinit(&rig);
+}
+
+/* Under AddressSanitizer: no answer may touch a space that was dropped. */
+static void test_a_space_dropped_while_requests_are_out(void **state)
+{
+    struct attribute_rig rig;
+
+    (void)state;
+    init_known(&rig);
+    rig.held = true;
+    attribute_rig_round(&rig, 1);
+    assert_int_equal(worker_pool_pending(rig.pool, 0), 3);
+    attribute_drop(rig.attribute, SPACE_PID);
+    attribute_drop(rig.attribute, SPACE_PID); /* twice: nothing happens */
+    assert_null(attribute_find(rig.attribute, SPACE_PID));
+    assert_null(attribute_spaces(rig.attribute));
+    assert_int_equal(attribute_n_ranges(rig.attribute), 0);
+    attribute_rig_dispatch(&rig);
+    assert_null(attribute_find(rig.attribute, SPACE_PID));
+    attribute_rig_deinit(&rig);
+}
+
+static void test_no_fd_is_left_behind(void **state)
+{
+    struct attribute_rig rig;
+    int before = open("/dev/null", O_RDONLY | O_CLOEXEC), after;
+
+    (void)state;
+    for (int i = 0; i < 20; i++) {
+        init_known(&rig);
+        attribute_rig_push(&rig, 0, 64 * M, 1);
+        rig.held = true;
+        attribute_rig_round(&rig, 1 + i % 2);
+        if (i % 3 == 0)
+            attribute_drop(rig.attribute, SPACE_PID);
+        if (i % 3 == 1)
+            fake_host_exec(&rig.fake);
+        if (i % 4)
+            attribute_rig_dispatch(&rig);
+        attribute_rig_deinit(&rig);
+    }
+    after = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    assert_int_equal(after, before + 1);
+    fd_close(before);
+    fd_close(after);
+}
+
+static void test_another_process_with_the_same_pid(void **state)
+{
+    struct attribute_rig rig;
+
+    (void)state;
+    init_known(&rig);
+    attribute_rig_round(&rig, 1);
+    fake_host_exec(&rig.fake); /* whose old maps file reads as empty */
+    attribute_rig_push(&rig, 0, 64 * M, 1);
+    rig.held = true;
+    attribute_rig_round(&rig, 1); /* asks about the old one */
+    rig.target.process.start_ticks++;
+    attribute_rig_push(&rig, 0, BASE, 1);
+    assert_int_equal(attribute_n_ranges(rig.attribute), 0);
+    assert_true(attribute_rig_space(&rig)->start_ticks == SPACE_TICKS + 1);
+    assert_int_equal(attribute_rig_space(&rig)->n_accesses, 1);
+    worker_pool_dispatch(rig.pool, 1); /* the end of the old one */
+    assert_string_equal(rig.fake.log, "maps numa_maps task pages maps");
+    assert_true(attribute_rig_space(&rig)->maps_pending); /* is not that of the new one */
+    attribute_rig_dispatch(&rig);
+    assert_true(attribute_rig_space(&rig)->maps_known);
+    assert_false(attribute_rig_space(&rig)->policy_nsec); /* the old one's policies are not its */
+    assert_int_equal(attribute_rig_policy(&rig, BASE), REASON_POLICY_UNKNOWN);
+    attribute_rig_deinit(&rig);
+}
+
+static void test_many_processes(void **state)
+{
+    enum {
+        N = 200
+    };
+    struct attribute_rig rig;
+    struct space *space, *next;
+    size_t n = 0;
+
+    (void)state;
+    attribute_rig_init(&rig, ANON, DEFAULT);
+    for (pid_t pid = 1; pid <= N; pid++) {
+        const struct access access = {.when_nsec = rig.now, .pid = pid, .tid = pid, .addr = BASE};
+
+        rig.target.pid = pid;
+        assert_int_equal(attribute_push(rig.attribute, &rig.target, &access, 1), 0);
+    }
+    attribute_rig_dispatch(&rig); /* none but SPACE_PID has maps: all have gone */
+    HASH_ITER (hh, attribute_spaces(rig.attribute), space, next) {
+        n++;
+        if (space->pid % 2)
+            attribute_drop(rig.attribute, space->pid);
+    }
+    assert_int_equal(n, N);
+    assert_null(attribute_find(rig.attribute, 1));
+    assert_non_null(attribute_find(rig.attribute, 2));
+    attribute_rig_deinit(&rig);
+}
+
+static void test_idle_processes_are_not_refreshed(void **state)
+{
+    struct attribute_rig rig;
+
+    (void)state;
+    init_known(&rig);
+    attribute_rig_round(&rig, 1);
+    attribute_rig_round(&rig, 9); /* 10 s after its last sample: the last refresh */
+    fake_host_clear_log(&rig.fake);
+    for (int i = 0; i < 30; i++)
+        attribute_rig_round(&rig, 1);
+    assert_string_equal(rig.fake.log, "");
+    attribute_rig_push(&rig, 0, BASE, 1); /* it wakes */
+    attribute_rig_round(&rig, 1);
+    assert_string_equal(rig.fake.log, "maps numa_maps task pages");
+    attribute_rig_deinit(&rig);
+}
+
+/* 129 GiB, of which RANGES_MAX ranges are kept. */
+static void test_ranges_have_a_limit(void **state)
+{
+    struct attribute_rig rig;
+
+    (void)state;
+    attribute_rig_init(&rig, "1000000-2041000000 rw-p 0 0:0 0 \n", "1000000 default\n");
+    attribute_rig_push(&rig, 0, BASE, 1);
+    attribute_rig_dispatch(&rig);
+    for (uint64_t i = 0; i < RANGES_MAX + 3; i++)
+        attribute_rig_push(&rig, 0, BASE + i * 2 * M, 1);
+    assert_int_equal(attribute_n_ranges(rig.attribute), RANGES_MAX);
+    assert_int_equal(attribute_n_capped(rig.attribute), 3);
+    attribute_rig_push(&rig, 0, BASE + 5, 1); /* known ranges go on learning */
+    assert_int_equal(attribute_n_capped(rig.attribute), 3);
+    assert_true(tally_n(&attribute_rig_range(&rig, BASE)->window, 0) == 2);
+    attribute_rig_set_maps(&rig, ANON);
+    attribute_rig_push(&rig, 0, 1, 1);
+    attribute_rig_round(&rig, 1); /* all but 8 are unmapped: there is room again */
+    assert_int_equal(attribute_n_ranges(rig.attribute), 8);
+    attribute_drop(rig.attribute, SPACE_PID);
+    assert_int_equal(attribute_n_ranges(rig.attribute), 0);
+    attribute_rig_deinit(&rig);
+}
+
+static void test_residency_and_totals_arrive(void **state)
+{
+    struct attribute_rig rig;
+
+    (void)state;
+    init_known(&rig);
+    fake_host_place(&rig.fake, BASE, BASE + 2 * M, 8);
+    attribute_rig_round(&rig, 1);
+    assert_true(range_resident_share(attribute_rig_range(&rig, BASE), 8) == 1);
+    assert_true(attribute_rig_space(&rig)->totals_known);
+    assert_true(tally_n(&attribute_rig_space(&rig)->totals, 0) == 4096);
+    attribute_rig_push(&rig, 0, BASE, 40);
+    attribute_rig_round(&rig, 1);
+    assert_int_equal(attribute_rig_space(&rig)->remote_permyriad, 10000);
+    attribute_rig_deinit(&rig);
+}
+
+static void test_a_refused_query_means_observe(void **state)
+{
+    struct attribute_rig rig;
+
+    (void)state;
+    init_known(&rig);
+    rig.fake.call_error = -ESRCH;
+    attribute_rig_round(&rig, 1);
+    assert_false(attribute_rig_space(&rig)->denied);
+    assert_true(attribute_rig_range(&rig, BASE)->residency_nsec == 0);
+    rig.fake.call_error = -EPERM;
+    attribute_rig_round(&rig, 1);
+    assert_true(attribute_rig_space(&rig)->denied);
+    assert_true(attribute_rig_range(&rig, BASE)->residency_nsec == 0);
+    attribute_rig_deinit(&rig);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_stuck_process_is_asked_nothing),
+        cmocka_unit_test(test_a_new_process_that_is_stuck_is_asked_once),
+        cmocka_unit_test(test_one_request_of_a_kind_at_a_time),
+        cmocka_unit_test(test_a_space_dropped_while_requests_are_out),
+        cmocka_unit_test(test_no_fd_is_left_behind),
+        cmocka_unit_test(test_another_process_with_the_same_pid),
+        cmocka_unit_test(test_many_processes),
+        cmocka_unit_test(test_idle_processes_are_not_refreshed),
+        cmocka_unit_test(test_ranges_have_a_limit),
+        cmocka_unit_test(test_residency_and_totals_arrive),
+        cmocka_unit_test(test_a_refused_query_means_observe),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
