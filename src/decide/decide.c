@@ -1,0 +1,201 @@
+/*
+ * The rule, in the order in which it is cheapest to say no; then the best gain per cost first until
+ * room and rate of each target node are spent.
+ */
+#include "numabd/decide.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "attribute/ranges.h"
+#include "attribute/tally.h"
+#include "attribute/thread_mask.h"
+#include "decide/budget.h"
+#include "decide/gain.h"
+#include "util/array.h"
+
+void plan_deinit(struct plan *plan)
+{
+    free(plan->moves);
+    *plan = (struct plan){0};
+}
+
+/* Its owner's wishes come before any evidence. */
+static enum reason judge_policy(const struct candidate *candidate, const struct range *range)
+{
+    const struct space *space = candidate->space;
+
+    if (!candidate->vma)
+        return REASON_GONE;
+    if (candidate->vma->kind != REASON_NONE)
+        return candidate->vma->kind;
+    if (candidate->vma->policy != REASON_NONE)
+        return candidate->vma->policy;
+    if (thread_mask_overlaps(&range->threads, &space->own_policy))
+        return REASON_THREAD_POLICY;
+    if (thread_mask_overlaps(&range->threads, &space->unknown_policy))
+        return REASON_POLICY_UNKNOWN;
+    return REASON_NONE;
+}
+
+static enum reason judge_state(const struct candidate *candidate, const struct range *range,
+                               uint64_t now)
+{
+    enum reason reason = range_evidence(range);
+
+    if (candidate->space->stuck)
+        return REASON_STUCK;
+    if (reason != REASON_NONE)
+        return reason;
+    if (!range->residency_nsec || tally_total_n(&range->residency) <= 0)
+        return REASON_RESIDENCY_UNKNOWN;
+    if (range->moving || range->cool_down_nsec > now)
+        return range->n_refusals ? REASON_REFUSED : REASON_COOL_DOWN;
+    return REASON_NONE;
+}
+
+/* The lower bound of the target's share, relative to the share itself: how much of A is certain. */
+static double certainty(const struct range *range)
+{
+    double total = tally_total_n(&range->rate), hits = tally_n(&range->rate, range->claim.node);
+
+    if (hits <= 0)
+        return 0;
+    return wilson_lower(hits, total, CLAIM_Z) / (hits / total);
+}
+
+static enum reason judge_gain(const struct decide_env *env, const struct candidate *candidate,
+                              const struct range *range, struct move *move)
+{
+    double elsewhere, gain;
+    int node = gain_best_node(env->topology, range, candidate->target->mems_allowed);
+
+    if (node < 0)
+        return REASON_NOT_ALLOWED;
+    elsewhere = 1 - range_resident_share(range, node);
+    if (elsewhere <= 0)
+        return REASON_LOCAL;
+    gain = gain_cost_now(env->topology, range) - gain_cost_on(env->topology, range, node);
+    if (gain <= 0)
+        return REASON_LOCAL;
+    move->node = node;
+    move->bytes = (uint64_t)(elsewhere * (double)(range->end - range->start));
+    move->gain_sec = gain * certainty(range);
+    move->cost_sec = (double)move->bytes * env->sec_per_byte;
+    if (move->gain_sec * gain_horizon(&range->claim, env->now) <=
+        DECIDE_GAIN_FACTOR * move->cost_sec)
+        return REASON_NO_GAIN;
+    return REASON_NONE;
+}
+
+enum reason decide_range(const struct decide_env *env, const struct candidate *candidate,
+                         struct move *move)
+{
+    const struct range *evidence = candidate->evidence ? candidate->evidence : candidate->range;
+    const struct range range = range_view(candidate->range, evidence);
+    enum reason reason = judge_policy(candidate, &range);
+
+    *move = (struct move){
+        .pid = candidate->space->pid,
+        .start = candidate->range->start,
+        .end = candidate->range->end,
+        .observe = env->config->observe || candidate->space->denied,
+    };
+    if (reason == REASON_NONE)
+        reason = judge_state(candidate, &range, env->now);
+    if (reason == REASON_NONE)
+        reason = judge_gain(env, candidate, &range, move);
+    return reason;
+}
+
+static int by_worth(const void *left, const void *right)
+{
+    const struct move *a = left, *b = right;
+    double worth_a = a->gain_sec * b->cost_sec, worth_b = b->gain_sec * a->cost_sec;
+
+    if (worth_a != worth_b)
+        return worth_a > worth_b ? -1 : 1;
+    return a->start < b->start ? -1 : a->start > b->start;
+}
+
+static int by_place(const void *left, const void *right)
+{
+    const struct move *a = left, *b = right;
+
+    if (a->node != b->node)
+        return a->node < b->node ? -1 : 1;
+    if (a->pid != b->pid)
+        return a->pid < b->pid ? -1 : 1;
+    return a->start < b->start ? -1 : a->start > b->start;
+}
+
+struct allowance {
+    uint64_t room, rate;
+};
+
+static enum reason allowance_take(struct allowance *allowance, const struct move *move)
+{
+    if (move->observe)
+        return REASON_NONE;
+    if (allowance->rate < move->bytes)
+        return REASON_RATE_LIMIT;
+    if (allowance->room < move->bytes)
+        return REASON_NO_ROOM;
+    allowance->rate -= move->bytes;
+    allowance->room -= move->bytes;
+    return REASON_NONE;
+}
+
+/* Keeps the moves that fit, best first. */
+static int plan_spend(struct plan *plan, const struct decide_env *env)
+{
+    CLEANUP(freep) struct allowance *nodes = NULL;
+    size_t n_kept = 0;
+
+    nodes = calloc((size_t)env->topology->n_node_ids, sizeof *nodes);
+    if (!nodes)
+        return -ENOMEM;
+    for (int node = 0; node < env->topology->n_node_ids; node++)
+        nodes[node] = (struct allowance){
+            .room = budget_room(env->config, &env->topology->nodes[node]),
+            .rate = env->rate_bytes[node],
+        };
+    for (size_t i = 0; i < plan->n_moves; i++) {
+        struct move move = plan->moves[i];
+        enum reason reason = allowance_take(&nodes[move.node], &move);
+
+        plan->reasons.n[reason]++;
+        if (reason == REASON_NONE)
+            plan->moves[n_kept++] = move;
+    }
+    plan->n_moves = n_kept;
+    return 0;
+}
+
+int decide_plan(struct plan *plan, const struct decide_env *env, const struct candidate *candidates,
+                size_t n_candidates)
+{
+    int r;
+
+    plan->n_moves = 0;
+    plan->reasons = (struct reason_counts){0};
+    for (size_t i = 0; i < n_candidates; i++) {
+        struct move move;
+        enum reason reason = decide_range(env, &candidates[i], &move);
+
+        if (reason != REASON_NONE) {
+            plan->reasons.n[reason]++;
+            continue;
+        }
+        if (ARRAY_RESERVE(plan->moves, plan->cap, plan->n_moves + 1) < 0)
+            return -ENOMEM;
+        plan->moves[plan->n_moves++] = move;
+    }
+    if (!plan->n_moves)
+        return 0;
+    qsort(plan->moves, plan->n_moves, sizeof *plan->moves, by_worth);
+    r = plan_spend(plan, env);
+    if (plan->n_moves)
+        qsort(plan->moves, plan->n_moves, sizeof *plan->moves, by_place);
+    return r;
+}
