@@ -1,0 +1,206 @@
+/*
+ * From plan to requests: moves of one process to one node travel together, up to
+ * MIGRATE_BATCH_PAGES pages a request; each node has its own lane, so that a slow node holds up no
+ * other.
+ */
+#include "numabd/migrate.h"
+
+#include <errno.h>
+
+#include "attribute/tally.h"
+#include "migrate/move_request.h"
+#include "util/nsec.h"
+
+/*
+ * The learned cost is CPU time over bytes of the last moves, so that a request of one page, which
+ * is all fixed cost, weighs as little as it moved. It starts as if 256 MiB had been moved at the
+ * first guess: a few requests on a contended machine must not stop all moves. Old moves lose half
+ * their weight with each 4 GiB.
+ */
+#define COST_PRIOR_BYTES ((double)(256 << 20))
+#define COST_HALF_LIFE_BYTES ((double)((uint64_t)4 << 30))
+
+struct migrate {
+    struct migrate_options options;
+    struct migrate_counts counts;
+    uint64_t *queued_bytes; /* [n_node_ids] planned and not done */
+    unsigned *n_queued;     /* [n_node_ids] requests */
+    double cost_sec, cost_bytes;
+    size_t *lane; /* [n_node_ids] lanes are dense, ids are not */
+};
+
+int migrate_new(struct migrate **migratep, const struct migrate_options *options)
+{
+    CLEANUP(migrate_freep) struct migrate *migrate = calloc(1, sizeof *migrate);
+    size_t n_nodes = (size_t)options->topology->n_node_ids;
+
+    if (!migrate)
+        return -ENOMEM;
+    migrate->options = *options;
+    migrate->cost_bytes = COST_PRIOR_BYTES;
+    migrate->cost_sec = COST_PRIOR_BYTES * DECIDE_SEC_PER_BYTE;
+    migrate->counts.sec_per_byte = DECIDE_SEC_PER_BYTE;
+    migrate->queued_bytes = calloc(n_nodes, sizeof *migrate->queued_bytes);
+    migrate->n_queued = calloc(n_nodes, sizeof *migrate->n_queued);
+    migrate->lane = calloc(n_nodes, sizeof *migrate->lane);
+    if (!migrate->queued_bytes || !migrate->n_queued || !migrate->lane)
+        return -ENOMEM;
+    for (size_t node = 1; node < n_nodes; node++)
+        migrate->lane[node] =
+            migrate->lane[node - 1] + topology_has_memory(options->topology, (int)node - 1);
+    *migratep = TAKE(migrate);
+    return 0;
+}
+
+struct migrate *migrate_free(struct migrate *migrate)
+{
+    if (!migrate)
+        return NULL;
+    free(migrate->queued_bytes);
+    free(migrate->n_queued);
+    free(migrate->lane);
+    free(migrate);
+    return NULL;
+}
+
+const struct migrate_counts *migrate_counts(const struct migrate *migrate)
+{
+    return &migrate->counts;
+}
+
+void migrate_allowance(const struct migrate *migrate, const struct config *config,
+                       uint64_t *rate_bytes)
+{
+    double round = nsec_to_sec(config->interval_nsec);
+    uint64_t rate = (uint64_t)((double)config->migration_rate_bytes * round);
+
+    /* A batch always fits into an empty queue, however short the round. */
+    if (rate < MIGRATE_BATCH_PAGES * migrate->options.host->page_bytes)
+        rate = MIGRATE_BATCH_PAGES * migrate->options.host->page_bytes;
+    for (int node = 0; node < migrate->options.topology->n_node_ids; node++) {
+        uint64_t queued = migrate->queued_bytes[node];
+        bool full = migrate->n_queued[node] >= MIGRATE_QUEUE_MAX;
+
+        rate_bytes[node] = full || queued >= rate ? 0 : rate - queued;
+    }
+}
+
+static void migrate_learn_cost(struct migrate *migrate, const struct outcome *outcome,
+                               uint64_t bytes)
+{
+    if (!bytes)
+        return;
+    if (migrate->cost_bytes > COST_HALF_LIFE_BYTES) {
+        migrate->cost_bytes /= 2;
+        migrate->cost_sec /= 2;
+    }
+    migrate->cost_bytes += (double)bytes;
+    migrate->cost_sec += nsec_to_sec(outcome->cpu_nsec);
+    migrate->counts.sec_per_byte = migrate->cost_sec / migrate->cost_bytes;
+}
+
+static void on_move(struct work *work)
+{
+    struct move_request *request = (struct move_request *)work;
+    struct migrate *migrate = work->owner;
+    struct outcome *outcome = &request->outcome;
+    uint64_t bytes = outcome->ledger.n_moved * migrate->options.host->page_bytes;
+
+    migrate->queued_bytes[outcome->node] -= request->planned_bytes;
+    migrate->n_queued[outcome->node]--;
+    ledger_merge(&migrate->counts.ledger, &outcome->ledger);
+    migrate->counts.moved_bytes += bytes;
+    migrate->counts.cpu_nsec += outcome->cpu_nsec;
+    migrate_learn_cost(migrate, outcome, bytes);
+    migrate->options.on_outcome(migrate->options.userdata, outcome);
+    move_request_free(work);
+}
+
+static const struct work_ops move_ops = {
+    .name = "move_pages", .run = move_request_run, .done = on_move, .free = move_request_free};
+
+static void migrate_send(struct migrate *migrate, struct move_request *request)
+{
+    int node = request->outcome.node;
+
+    migrate->queued_bytes[node] += request->planned_bytes;
+    migrate->n_queued[node]++;
+    request->work.ops = &move_ops;
+    request->work.owner = migrate;
+    worker_pool_submit(migrate->options.pool, 1 + migrate->lane[node], &request->work);
+}
+
+static void migrate_observe(struct migrate *migrate, struct range *range, const struct move *move)
+{
+    if (range->observed_node == move->node)
+        return;
+    range->observed_node = move->node;
+    migrate->counts.n_observed += move->bytes / migrate->options.host->page_bytes;
+}
+
+static bool fits(const struct migrate *migrate, const struct move_request *request,
+                 const struct move *move)
+{
+    uint64_t limit = MIGRATE_BATCH_PAGES * migrate->options.host->page_bytes, used = 0;
+
+    if (request->outcome.pid != move->pid || request->outcome.node != move->node)
+        return false;
+    for (size_t i = 0; i < request->outcome.n_ranges; i++)
+        used += request->outcome.ranges[i].end - request->outcome.ranges[i].start;
+    return used + (move->end - move->start) <= limit;
+}
+
+/* Adds one move to the open request, sending that first if it is full or for something else. */
+static int migrate_add(struct migrate *migrate, struct move_request **openp,
+                       const struct move *move, const struct target *target,
+                       const struct space *space)
+{
+    int r;
+
+    if (*openp && !fits(migrate, *openp, move))
+        migrate_send(migrate, TAKE(*openp));
+    if (!*openp) {
+        r = move_request_new(openp, migrate->options.host, target, space, move->node);
+        if (r < 0)
+            return r;
+    }
+    r = move_request_add(*openp, move->start, move->end);
+    if (!r)
+        (*openp)->planned_bytes += move->bytes;
+    return r;
+}
+
+static int migrate_submit_one(struct migrate *migrate, struct move_request **openp,
+                              const struct move *move, const struct discover *discover,
+                              struct attribute *attribute)
+{
+    const struct target *target = discover_find(discover, move->pid);
+    struct space *space = attribute_find(attribute, move->pid);
+    struct range *range = space ? space_find_range(space, move->start) : NULL;
+    int r;
+
+    if (!target || !range)
+        return 0;
+    space->n_planned++;
+    if (move->observe) {
+        migrate_observe(migrate, range, move);
+        return 0;
+    }
+    r = migrate_add(migrate, openp, move, target, space);
+    if (!r)
+        range->moving = true;
+    return r;
+}
+
+int migrate_submit(struct migrate *migrate, const struct plan *plan,
+                   const struct discover *discover, struct attribute *attribute)
+{
+    struct move_request *open = NULL;
+    int r = 0;
+
+    for (size_t i = 0; i < plan->n_moves && !r; i++)
+        r = migrate_submit_one(migrate, &open, &plan->moves[i], discover, attribute);
+    if (open)
+        migrate_send(migrate, open);
+    return r;
+}

@@ -1,0 +1,22 @@
+#pragma once
+/*
+ * The request that moves up to MIGRATE_BATCH_PAGES pages of one process to one node.
+ */
+#include "numabd/migrate.h"
+
+struct move_request {
+    struct work work;
+    const struct host *host;
+    int pidfd, maps_fd; /* own copies: identity is checked right before the act; -1 = not checked */
+    uint64_t planned_bytes;
+    struct outcome outcome;
+    size_t cap;
+};
+
+/* Return: 0 or a negative errno. */
+int move_request_new(struct move_request **requestp, const struct host *host,
+                     const struct target *target, const struct space *space, int node);
+/* Return: 0 or -ENOMEM. */
+int move_request_add(struct move_request *request, uint64_t start, uint64_t end);
+void move_request_run(struct work *work);
+void move_request_free(struct work *work);

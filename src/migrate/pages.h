@@ -1,0 +1,18 @@
+#pragma once
+/*
+ * Moving pages of one process to one node.
+ */
+#include "numabd/host.h"
+#include "numabd/migrate.h"
+
+/* Pages known to refuse, in one call of pages_move, before the rest is left for later. */
+#define PAGES_REFUSED_MAX 64
+
+/*
+ * Moves pages[0..n) to `node` unless they lie there. at[i] becomes the node where page i lies at
+ * the end, or a negative errno for absent pages; before[i] the same at the beginning. Only pages
+ * that lie elsewhere are handed to the kernel. Return: 0, or the positive errno of a refused call
+ * (what was moved until then is in the ledger).
+ */
+int pages_move(const struct host *host, pid_t pid, void *const *pages, size_t n, int node,
+               int *before, int *at, struct ledger *ledger);

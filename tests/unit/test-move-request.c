@@ -1,0 +1,179 @@
+/* One request: is it still the process and the program that it was planned for? */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "attribute/tally.h"
+#include "migrate/move_request.h"
+#include "model_machine.h"
+#include "util/array.h"
+
+#define PID 100
+
+static const struct model_shape two_nodes = {
+    .n_nodes = 2, .cpus = {1, 1}, .memory_mib = {64, 64}, .distances = {{10, 20}, {20, 10}}};
+
+struct bed {
+    struct model model;
+    struct model_vma *vma;
+    struct host host;
+    struct target target;
+    struct space space;
+    int alive; /* write end of the pipe that stands for a pidfd: hung up at the end */
+};
+
+static void bed_init(struct bed *bed)
+{
+    int ended[2];
+
+    *bed = (struct bed){0};
+    model_init(&bed->model, &two_nodes, 1);
+    bed->vma = model_add_vma(&bed->model, model_add_process(&bed->model, PID, "target"), 1024, 0);
+    bed->host = model_host(&bed->model);
+    assert_int_equal(pipe(ended), 0);
+    bed->alive = ended[1];
+    bed->target = (struct target){.pid = PID, .ref = {.pid = PID, .fd = ended[0]}};
+    bed->space = (struct space){.pid = PID, .start_ticks = 77, .maps_fd = memfd_create("maps", 0)};
+    assert_int_equal(write(bed->space.maps_fd, "7f00 some text", 14), 14);
+}
+
+static void bed_deinit(struct bed *bed)
+{
+    fd_close(bed->alive);
+    fd_close(bed->target.ref.fd);
+    fd_close(bed->space.maps_fd);
+    model_deinit(&bed->model);
+}
+
+static struct move_request *new_request(struct bed *bed)
+{
+    struct move_request *request;
+
+    assert_int_equal(move_request_new(&request, &bed->host, &bed->target, &bed->space, 1), 0);
+    assert_int_equal(move_request_add(request, bed->vma->start, bed->vma->start + 512 * 4096), 0);
+    assert_int_equal(
+        move_request_add(request, bed->vma->start + 600 * 4096, bed->vma->start + 700 * 4096), 0);
+    return request;
+}
+
+static void live(struct bed *bed)
+{
+    (void)bed;
+}
+
+static void end(struct bed *bed)
+{
+    bed->alive = fd_close(bed->alive);
+}
+
+static void exec(struct bed *bed)
+{
+    assert_int_equal(ftruncate(bed->space.maps_fd, 0), 0);
+}
+
+/* The owner's fds are its own: the request has copies. */
+static void close_owner(struct bed *bed)
+{
+    bed->target.ref.fd = fd_close(bed->target.ref.fd);
+    bed->space.maps_fd = fd_close(bed->space.maps_fd);
+}
+
+static void close_owner_of_ended(struct bed *bed)
+{
+    end(bed);
+    close_owner(bed);
+}
+
+static void identity_is_checked_right_before_the_act(void **state)
+{
+    static const struct {
+        const char *name;
+        void (*happens)(struct bed *bed); /* between plan and act */
+        bool gone;
+    } cases[] = {
+        {"nothing", live, false},
+        {"the process ends", end, true},
+        {"it executes another program", exec, true},
+        {"its owner forgets it", close_owner, false},
+        {"its owner forgets it when it has ended", close_owner_of_ended, true},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+        struct move_request *request;
+        struct bed bed;
+
+        print_message("%s\n", cases[i].name);
+        bed_init(&bed);
+        request = new_request(&bed);
+        cases[i].happens(&bed);
+        move_request_run(&request->work);
+        assert_int_equal(request->outcome.gone, cases[i].gone);
+        assert_int_equal(request->outcome.ledger.n_moved, cases[i].gone ? 0 : 612);
+        assert_int_equal(bed.model.n_calls > 0, !cases[i].gone);
+        assert_int_equal(request->outcome.start_ticks, 77);
+        move_request_free(&request->work);
+        bed_deinit(&bed);
+    }
+}
+
+static void ranges_tell_where_their_pages_were_and_are(void **state)
+{
+    struct move_request *request;
+    const struct moved_range *ranges;
+    struct bed bed;
+
+    (void)state;
+    bed_init(&bed);
+    for (size_t page = 0; page < 100; page++)
+        bed.vma->pages[page].at = 1;
+    bed.vma->pages[100].at = -ENOENT;
+    bed.vma->pages[610].flags = MODEL_PAGE_HELD;
+    request = new_request(&bed);
+    move_request_run(&request->work);
+    ranges = request->outcome.ranges;
+    assert_int_equal(tally_n(&ranges[0].before, 0), 411);
+    assert_int_equal(tally_n(&ranges[0].before, 1), 100);
+    assert_int_equal(tally_n(&ranges[0].after, 0), 0);
+    assert_int_equal(tally_n(&ranges[0].after, 1), 511);
+    assert_int_equal(ranges[0].n_failed, 0);
+    assert_int_equal(tally_n(&ranges[1].after, 0), 1);
+    assert_int_equal(tally_n(&ranges[1].after, 1), 99);
+    assert_int_equal(ranges[1].n_failed, 1);
+    move_request_free(&request->work);
+    bed_deinit(&bed);
+}
+
+/* Without fds (a model, or files below a root) there is nothing to check. */
+static void request_without_fds_is_carried_out(void **state)
+{
+    struct move_request *request;
+    struct bed bed;
+
+    (void)state;
+    bed_init(&bed);
+    close_owner(&bed);
+    request = new_request(&bed);
+    move_request_run(&request->work);
+    assert_int_equal(request->outcome.ledger.n_moved, 612);
+    move_request_free(&request->work);
+    bed_deinit(&bed);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(identity_is_checked_right_before_the_act),
+        cmocka_unit_test(ranges_tell_where_their_pages_were_and_are),
+        cmocka_unit_test(request_without_fds_is_carried_out),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
