@@ -1,0 +1,68 @@
+#pragma once
+/*
+ * The pipeline: one round after the other, and the state of all stages.
+ */
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "numabd/config.h"
+#include "numabd/discover.h"
+#include "numabd/host.h"
+#include "numabd/report.h"
+#include "numabd/sample.h"
+#include "numabd/topology.h"
+#include "util/cleanup.h"
+#include "util/worker.h"
+
+struct pipeline;
+
+/* What options point to stays the caller's and outlives the pipeline; config is taken over. */
+struct pipeline_options {
+    const char *root;          /* of /proc and /sys */
+    struct topology *topology; /* its room is re-read each round */
+    const struct procs *procs;
+    const struct host *host;
+    struct worker_pool *pool;
+    struct config *config;
+    pid_t self_pid;
+    uint64_t now;
+    /* One line for the log; called for events that an administrator should see, each once. */
+    void (*log)(void *userdata, const char *line);
+    void *userdata;
+};
+
+/* Lanes that the worker pool needs. */
+size_t pipeline_n_lanes(const struct topology *topology);
+
+/* Return: 0 or a negative errno (config is then freed too). */
+int pipeline_new(struct pipeline **pipelinep, const struct pipeline_options *options);
+/* Free the pool before the pipeline: requests point into it. */
+struct pipeline *pipeline_free(struct pipeline *pipeline);
+CLEANUP_DEFINE(struct pipeline *, pipeline_free)
+
+/* For a source's constructor. */
+struct access_sink pipeline_sink(struct pipeline *pipeline);
+struct sample_filter pipeline_filter(struct pipeline *pipeline);
+
+/* The source in use (taken over); without one nothing is sampled and `why` says why, in one line.
+ */
+void pipeline_set_source(struct pipeline *pipeline, struct source source);
+void pipeline_set_idle(struct pipeline *pipeline, const char *why);
+bool pipeline_is_idle(const struct pipeline *pipeline);
+
+/* Takes the samples that are there. Return: 0 or a negative errno. */
+int pipeline_drain(struct pipeline *pipeline);
+
+/* One round. cpu_nsec: CPU time of the whole daemon so far. Return: 0 or a negative errno. */
+int pipeline_round(struct pipeline *pipeline, uint64_t now, uint64_t cpu_nsec);
+
+/* A new configuration (taken over) holds from the next round on; what was learned is kept. */
+void pipeline_commit(struct pipeline *pipeline, struct config *config);
+const struct config *pipeline_config(const struct pipeline *pipeline);
+
+/* A request to this process is late. */
+void pipeline_on_late(struct pipeline *pipeline, pid_t pid, const char *name);
+
+/* Reports, as report.h says. */
+int pipeline_status(const struct pipeline *pipeline, uint64_t now, struct status_report *report);
+int pipeline_processes(const struct pipeline *pipeline, uid_t uid, struct process_reports *reports);

@@ -1,0 +1,339 @@
+/*
+ * One round, told in order: discover, (sample,) attribute, decide, migrate, report. Samples arrive
+ * between rounds through pipeline_drain; results of requests arrive through the worker pool.
+ */
+#include "pipeline_state.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "util/array.h"
+
+/* Refusals delay a range by this many cool-downs, doubled each time, at most 2^6. */
+#define REFUSAL_SHIFT_MAX 6
+
+static void on_outcome(void *userdata, const struct outcome *outcome);
+
+static void __attribute__((format(printf, 2, 3)))
+pipeline_log(struct pipeline *pipeline, const char *format, ...)
+{
+    char line[512];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    pipeline->options.log(pipeline->options.userdata, line);
+}
+
+size_t pipeline_n_lanes(const struct topology *topology)
+{
+    return 1 + (size_t)topology->n_memory_nodes;
+}
+
+static int pipeline_new_stages(struct pipeline *pipeline)
+{
+    const struct pipeline_options *options = &pipeline->options;
+    const struct attribute_options attribute = {.topology = options->topology,
+                                                .host = options->host,
+                                                .pool = options->pool,
+                                                .self_pid = options->self_pid};
+    const struct migrate_options migrate = {.host = options->host,
+                                            .topology = options->topology,
+                                            .pool = options->pool,
+                                            .on_outcome = on_outcome,
+                                            .userdata = pipeline};
+    int r;
+
+    pipeline->rate_bytes =
+        calloc((size_t)options->topology->n_node_ids, sizeof *pipeline->rate_bytes);
+    if (!pipeline->rate_bytes)
+        return -ENOMEM;
+    r = discover_new(&pipeline->discover, options->procs, options->topology, options->self_pid);
+    if (!r)
+        r = attribute_new(&pipeline->attribute, &attribute);
+    if (!r)
+        r = migrate_new(&pipeline->migrate, &migrate);
+    return r;
+}
+
+int pipeline_new(struct pipeline **pipelinep, const struct pipeline_options *options)
+{
+    CLEANUP(pipeline_freep) struct pipeline *pipeline = calloc(1, sizeof *pipeline);
+    int r;
+
+    if (!pipeline) {
+        config_free(options->config);
+        return -ENOMEM;
+    }
+    pipeline->options = *options;
+    pipeline->config = options->config;
+    pipeline->remote_first_permyriad = pipeline->remote_permyriad = -1;
+    pipeline->cost_nsec = pipeline->now = options->now;
+    r = pipeline_new_stages(pipeline);
+    if (r < 0)
+        return r;
+    *pipelinep = TAKE(pipeline);
+    return 0;
+}
+
+struct pipeline *pipeline_free(struct pipeline *pipeline)
+{
+    if (!pipeline)
+        return NULL;
+    source_deinit(&pipeline->source);
+    plan_deinit(&pipeline->plan);
+    migrate_free(pipeline->migrate);
+    attribute_free(pipeline->attribute);
+    discover_free(pipeline->discover);
+    config_free(pipeline->config);
+    free(pipeline->candidates);
+    free(pipeline->rate_bytes);
+    free(pipeline);
+    return NULL;
+}
+
+static const struct target *pipeline_target(const struct pipeline *pipeline, pid_t pid)
+{
+    const struct target *target = discover_find(pipeline->discover, pid);
+
+    return target && target->reason == REASON_NONE ? target : NULL;
+}
+
+static bool sample_wants(void *userdata, pid_t pid)
+{
+    struct pipeline *pipeline = userdata;
+
+    if (pipeline_target(pipeline, pid))
+        return true;
+    discover_hint(pipeline->discover, pid);
+    return false;
+}
+
+static void sink_push(void *userdata, const struct access *accesses, size_t n)
+{
+    struct pipeline *pipeline = userdata;
+    size_t first = 0;
+
+    while (first < n) {
+        const struct target *target = pipeline_target(pipeline, accesses[first].pid);
+        size_t end = first + 1;
+
+        while (end < n && accesses[end].pid == accesses[first].pid)
+            end++;
+        if (target) {
+            (void)attribute_push(pipeline->attribute, target, &accesses[first], end - first);
+            if (!pipeline->sampled_round)
+                pipeline->sampled_round = pipeline->n_rounds + 1;
+        }
+        first = end;
+    }
+}
+
+struct access_sink pipeline_sink(struct pipeline *pipeline)
+{
+    return (struct access_sink){.push = sink_push, .userdata = pipeline};
+}
+
+struct sample_filter pipeline_filter(struct pipeline *pipeline)
+{
+    return (struct sample_filter){.wants = sample_wants, .userdata = pipeline};
+}
+
+void pipeline_set_source(struct pipeline *pipeline, struct source source)
+{
+    source_deinit(&pipeline->source);
+    pipeline->source = source;
+}
+
+void pipeline_set_idle(struct pipeline *pipeline, const char *why)
+{
+    snprintf(pipeline->why, sizeof pipeline->why, "%s", why);
+}
+
+bool pipeline_is_idle(const struct pipeline *pipeline)
+{
+    return pipeline->why[0] != '\0';
+}
+
+int pipeline_drain(struct pipeline *pipeline)
+{
+    return pipeline->source.ops ? pipeline->source.ops->drain(pipeline->source.self) : 0;
+}
+
+/* Forgets address spaces whose process is no target any more. */
+static void pipeline_prune(struct pipeline *pipeline)
+{
+    struct space *space, *next;
+
+    HASH_ITER (hh, attribute_spaces(pipeline->attribute), space, next) {
+        const struct target *target = pipeline_target(pipeline, space->pid);
+
+        if (!target || target->process.start_ticks != space->start_ticks)
+            attribute_drop(pipeline->attribute, space->pid);
+    }
+}
+
+/* Whether maps, a query or a move was refused first: it is said here, once. */
+static void pipeline_say_denied(struct pipeline *pipeline)
+{
+    struct space *space, *next;
+
+    HASH_ITER (hh, attribute_spaces(pipeline->attribute), space, next) {
+        if (!space->denied || space->denied_said)
+            continue;
+        space->denied_said = true;
+        pipeline_log(pipeline, "process %d: %s: it is observed from now on", space->pid,
+                     reason_text(REASON_NO_PERMISSION));
+    }
+}
+
+static int pipeline_list_space(struct pipeline *pipeline, struct space *space)
+{
+    const struct target *target = pipeline_target(pipeline, space->pid);
+    double min_share = pipeline->config->min_share_permyriad / 10000.0;
+    size_t need = pipeline->n_candidates + HASH_COUNT(space->ranges);
+    struct range *range, *next;
+
+    if (!target)
+        return 0;
+    if (ARRAY_RESERVE(pipeline->candidates, pipeline->candidates_cap, need) < 0)
+        return -ENOMEM;
+    space->n_planned = 0;
+    HASH_ITER (hh, space->ranges, range, next)
+        pipeline->candidates[pipeline->n_candidates++] =
+            (struct candidate){.target = target,
+                               .space = space,
+                               .vma = space_find_vma(space, range->start),
+                               .range = range,
+                               .evidence = space_find_evidence(space, range, min_share)};
+    return 0;
+}
+
+static int pipeline_list(struct pipeline *pipeline)
+{
+    struct space *space, *next;
+    int r = 0;
+
+    pipeline->n_candidates = 0;
+    HASH_ITER (hh, attribute_spaces(pipeline->attribute), space, next)
+        if (!r)
+            r = pipeline_list_space(pipeline, space);
+    return r;
+}
+
+static int pipeline_decide(struct pipeline *pipeline, uint64_t now)
+{
+    const struct decide_env env = {
+        .topology = pipeline->options.topology,
+        .config = pipeline->config,
+        .rate_bytes = pipeline->rate_bytes,
+        .sec_per_byte = migrate_counts(pipeline->migrate)->sec_per_byte,
+        .now = now,
+    };
+    int r = pipeline_list(pipeline);
+
+    if (r < 0)
+        return r;
+    migrate_allowance(pipeline->migrate, pipeline->config, pipeline->rate_bytes);
+    return decide_plan(&pipeline->plan, &env, pipeline->candidates, pipeline->n_candidates);
+}
+
+int pipeline_round(struct pipeline *pipeline, uint64_t now, uint64_t cpu_nsec)
+{
+    int r;
+
+    pipeline->n_rounds++;
+    pipeline->now = now;
+    r = discover_round(pipeline->discover, pipeline->config, now);
+    if (r < 0)
+        return r;
+    pipeline_prune(pipeline);
+    pipeline_say_denied(pipeline);
+    r = attribute_round(pipeline->attribute, pipeline->config, now);
+    if (r < 0)
+        return r;
+    if (!pipeline_is_idle(pipeline)) {
+        r = topology_read_room(pipeline->options.topology, pipeline->options.root);
+        if (!r)
+            r = pipeline_decide(pipeline, now);
+        if (!r)
+            r = migrate_submit(pipeline->migrate, &pipeline->plan, pipeline->discover,
+                               pipeline->attribute);
+    }
+    pipeline_close_round(pipeline, now, cpu_nsec);
+    return r;
+}
+
+/* What a move says about its range: a cool-down, longer each time that pages were refused. */
+static void range_on_outcome(struct pipeline *pipeline, struct range *range,
+                             const struct moved_range *moved, uint64_t now)
+{
+    uint64_t cool_down = pipeline->config->cool_down_rounds * pipeline->config->interval_nsec;
+
+    range->moving = false;
+    if (moved->n_failed)
+        range->n_refusals++;
+    else
+        range->n_refusals = 0;
+    if (range->n_refusals) {
+        unsigned shift =
+            range->n_refusals < REFUSAL_SHIFT_MAX ? range->n_refusals : REFUSAL_SHIFT_MAX;
+
+        cool_down <<= shift;
+    }
+    range->cool_down_nsec = now + cool_down;
+}
+
+static void on_outcome(void *userdata, const struct outcome *outcome)
+{
+    struct pipeline *pipeline = userdata;
+    struct space *space = attribute_find(pipeline->attribute, outcome->pid);
+    size_t page_bytes = pipeline->options.host->page_bytes;
+    uint64_t now = pipeline->now;
+
+    hour_add(&pipeline->hour, now, outcome->ledger.n_moved * page_bytes);
+    if (!space || space->start_ticks != outcome->start_ticks)
+        return;
+    if (outcome->gone) {
+        attribute_drop(pipeline->attribute, outcome->pid);
+        return;
+    }
+    space->stuck = false;
+    if (outcome->call_error == EPERM)
+        space->denied = true;
+    if (outcome->ledger.n_moved)
+        space->moved_nsec = now;
+    for (size_t i = 0; i < outcome->n_ranges; i++) {
+        const struct moved_range *moved = &outcome->ranges[i];
+        struct range *range = space_find_range(space, moved->start);
+
+        space_apply_move(space, moved->start, &moved->before, &moved->after, page_bytes, now);
+        if (range)
+            range_on_outcome(pipeline, range, moved, now);
+    }
+}
+
+void pipeline_commit(struct pipeline *pipeline, struct config *config)
+{
+    config_free(pipeline->config);
+    pipeline->config = config;
+    discover_reset(pipeline->discover);
+}
+
+const struct config *pipeline_config(const struct pipeline *pipeline)
+{
+    return pipeline->config;
+}
+
+void pipeline_on_late(struct pipeline *pipeline, pid_t pid, const char *name)
+{
+    const struct space *space = attribute_find(pipeline->attribute, pid);
+
+    if (!space || space->stuck)
+        return;
+    attribute_set_stuck(pipeline->attribute, pid, true);
+    pipeline_log(pipeline, "process %d is stuck: %s did not return in time; it is left alone", pid,
+                 name);
+}

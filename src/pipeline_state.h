@@ -1,0 +1,37 @@
+#pragma once
+/*
+ * The pipeline's own struct, shared by the round (pipeline.c) and the reports (pipeline_report.c).
+ */
+#include "numabd/attribute.h"
+#include "numabd/decide.h"
+#include "numabd/migrate.h"
+#include "numabd/pipeline.h"
+#include "report/hour.h"
+
+/* A remote share at or below this counts as converged, in permyriad. */
+#define CONVERGED_PERMYRIAD 500
+
+struct pipeline {
+    struct pipeline_options options;
+    struct config *config;
+    struct source source; /* ops NULL: none */
+    char why[256];        /* why it is idle, "" when it is not */
+    struct discover *discover;
+    struct attribute *attribute;
+    struct migrate *migrate;
+    struct candidate *candidates;
+    size_t n_candidates, candidates_cap;
+    uint64_t *rate_bytes; /* [n_node_ids] */
+    struct plan plan;
+    /* for reports */
+    uint64_t now; /* of the last round */
+    uint64_t n_rounds;
+    uint64_t sampled_round, converged_round;
+    int remote_first_permyriad, remote_permyriad;
+    struct hour hour;
+    uint64_t cost_nsec, cost_moving_nsec, cost_cpu_nsec; /* at the last cost report */
+    unsigned cost_permyriad, moving_permyriad;
+};
+
+/* Overall remote share and convergence after a round. */
+void pipeline_close_round(struct pipeline *pipeline, uint64_t now, uint64_t cpu_nsec);
