@@ -1,0 +1,418 @@
+/*
+ * The event loop. It owns everything; the pipeline does the work. Timers: samples are drained every
+ * 100 ms (and when a ring is half full), a round runs every `interval`, workers are looked after
+ * with each drain.
+ */
+#include "daemon/daemon.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <systemd/sd-daemon.h>
+#include <systemd/sd-event.h>
+
+#include "daemon/control.h"
+#include "daemon/privilege.h"
+#include "numabd/pipeline.h"
+#include "report/journal.h"
+#include "util/nsec.h"
+
+#define DRAIN_USEC UINT64_C(100000)
+#define TIMER_ACCURACY_USEC UINT64_C(5000)
+/* Finished requests handled in one go, so that control calls come through in between. */
+#define DISPATCH_LIMIT 16
+/* At the end requests get so long; systemd allows 90 s. */
+#define SETTLE_NSEC (1 * NSEC_PER_SEC)
+#define SETTLE_STEP_USEC 5000
+#define RUNTIME_DIRECTORY "/run/numabd"
+
+struct daemon {
+    struct daemon_options options;
+    sd_event *event;
+    struct topology *topology;
+    struct procs procs;
+    struct host host;
+    struct worker_pool *pool;
+    struct pipeline *pipeline;
+    struct control *control;
+    sd_event_source *drain_timer, *round_timer;
+    bool round_failed; /* said once */
+};
+
+static bool is_live(const struct daemon *daemon)
+{
+    return strcmp(daemon->options.root, "/") == 0;
+}
+
+static void log_line(void *userdata, const char *line)
+{
+    (void)userdata;
+    journal(JOURNAL_WARNING, "%s", line);
+}
+
+/* Return: 0, DAEMON_BAD_CONFIG (message in *error), or a negative errno. */
+static int daemon_load_config(const struct daemon *daemon, struct config **configp,
+                              struct config_error *error)
+{
+    int r = config_new(configp, daemon->options.config_path, error);
+
+    if (r == CONFIG_MISSING && !daemon->options.config_is_given)
+        r = config_new_default(configp);
+    if (r < 0)
+        snprintf(error->message, sizeof error->message, "%s: %s", daemon->options.config_path,
+                 strerror(-r));
+    if (r > 0)
+        return DAEMON_BAD_CONFIG;
+    if (!r && daemon->options.observe)
+        (*configp)->observe = true;
+    return r;
+}
+
+static int daemon_reload(struct daemon *daemon, char *message, size_t message_size)
+{
+    struct config_error error = {""};
+    struct config *config = NULL;
+    int r = daemon_load_config(daemon, &config, &error);
+
+    if (r) {
+        snprintf(message, message_size, "%s", error.message);
+        journal(JOURNAL_ERROR, "%s; the configuration in force stays", error.message);
+        return -EINVAL;
+    }
+    pipeline_commit(daemon->pipeline, config);
+    journal(JOURNAL_INFO, "configuration reloaded from %s", daemon->options.config_path);
+    return 0;
+}
+
+static int on_sighup(sd_event_source *source, const struct signalfd_siginfo *info, void *userdata)
+{
+    char message[sizeof(struct config_error)];
+
+    (void)source, (void)info;
+    (void)daemon_reload(userdata, message, sizeof message);
+    return 0;
+}
+
+static void on_late(void *userdata, pid_t pid, const char *name)
+{
+    struct daemon *daemon = userdata;
+
+    pipeline_on_late(daemon->pipeline, pid, name);
+}
+
+static int rearm(sd_event_source *timer, uint64_t usec)
+{
+    int r = sd_event_source_set_time_relative(timer, usec);
+
+    return r < 0 ? r : sd_event_source_set_enabled(timer, SD_EVENT_ONESHOT);
+}
+
+static int on_drain(sd_event_source *source, uint64_t usec, void *userdata)
+{
+    struct daemon *daemon = userdata;
+
+    (void)usec;
+    (void)pipeline_drain(daemon->pipeline);
+    worker_pool_check(daemon->pool, nsec_now(), on_late, daemon);
+    return rearm(source, DRAIN_USEC);
+}
+
+static int on_round(sd_event_source *source, uint64_t usec, void *userdata)
+{
+    struct daemon *daemon = userdata;
+    int r;
+
+    (void)usec;
+    r = pipeline_round(daemon->pipeline, nsec_now(), nsec_of_clock(CLOCK_PROCESS_CPUTIME_ID));
+    if (r < 0 && !daemon->round_failed)
+        journal(JOURNAL_ERROR, "round failed, ignoring: %s", strerror(-r));
+    daemon->round_failed = r < 0;
+    return rearm(source, pipeline_config(daemon->pipeline)->interval_nsec / NSEC_PER_USEC);
+}
+
+static int on_ring(sd_event_source *source, int fd, uint32_t events, void *userdata)
+{
+    struct daemon *daemon = userdata;
+
+    (void)fd;
+    (void)pipeline_drain(daemon->pipeline);
+    /* A CPU that went offline hangs up for ever. */
+    return events & (EPOLLHUP | EPOLLERR) ? sd_event_source_set_enabled(source, SD_EVENT_OFF) : 0;
+}
+
+static int on_done(sd_event_source *source, int fd, uint32_t events, void *userdata)
+{
+    struct daemon *daemon = userdata;
+
+    (void)source, (void)fd, (void)events;
+    worker_pool_dispatch(daemon->pool, DISPATCH_LIMIT);
+    return 0;
+}
+
+static int control_status(void *userdata, struct status_report *report)
+{
+    struct daemon *daemon = userdata;
+
+    return pipeline_status(daemon->pipeline, nsec_now(), report);
+}
+
+static int control_processes(void *userdata, uid_t uid, struct process_reports *reports)
+{
+    struct daemon *daemon = userdata;
+
+    return pipeline_processes(daemon->pipeline, uid, reports);
+}
+
+static int control_reload(void *userdata, char *message, size_t message_size)
+{
+    return daemon_reload(userdata, message, message_size);
+}
+
+static const struct report_ops report_ops = {
+    .status = control_status, .processes = control_processes, .reload = control_reload};
+
+/* Why nothing can be balanced here, if so. */
+static bool daemon_find_obstacle(const struct daemon *daemon, char *why, size_t why_size)
+{
+    if (!is_live(daemon)) {
+        snprintf(why, why_size, "reading %s: nothing is sampled or moved", daemon->options.root);
+        return true;
+    }
+    if (daemon->topology->n_memory_nodes < 2) {
+        snprintf(why, why_size, "this machine has one memory node: there is nothing to balance");
+        return true;
+    }
+    return !privilege_check(why, why_size);
+}
+
+static int daemon_add_rings(struct daemon *daemon, const struct source *source)
+{
+    size_t n_fds = 0;
+    const int *fds = source->ops->fds(source->self, &n_fds);
+    int r = 0;
+
+    for (size_t i = 0; i < n_fds && r >= 0; i++)
+        r = sd_event_add_io(daemon->event, NULL, fds[i], EPOLLIN, on_ring, daemon);
+    return r;
+}
+
+static int daemon_start_source(struct daemon *daemon)
+{
+    const struct source_options options = {
+        .rate_hz = pipeline_config(daemon->pipeline)->rate_hz,
+        .cpu_skip = daemon->topology->cpu_isolated,
+        .n_cpu_ids = daemon->topology->n_cpu_ids,
+        .host = &daemon->host,
+        .pool = daemon->pool,
+        .sink = pipeline_sink(daemon->pipeline),
+        .filter = pipeline_filter(daemon->pipeline),
+    };
+    struct source_reason reason = {""};
+    struct source source = {0};
+    int r;
+
+    if (daemon_find_obstacle(daemon, reason.text, sizeof reason.text)) {
+        pipeline_set_idle(daemon->pipeline, reason.text);
+        return 0;
+    }
+    r = timer_new(&source, &options, &reason);
+    if (r == SOURCE_UNAVAILABLE)
+        pipeline_set_idle(daemon->pipeline, reason.text);
+    if (r)
+        return r < 0 ? r : 0;
+    r = daemon_add_rings(daemon, &source);
+    pipeline_set_source(daemon->pipeline, source);
+    return r < 0 ? r : 0;
+}
+
+static int daemon_add_signals(struct daemon *daemon)
+{
+    sigset_t signals;
+    int r;
+
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGHUP);
+    /* Before any thread starts, so that all threads inherit it. */
+    if (sigprocmask(SIG_BLOCK, &signals, NULL) < 0)
+        return -errno;
+    r = sd_event_add_signal(daemon->event, NULL, SIGTERM, NULL, NULL);
+    if (r >= 0)
+        r = sd_event_add_signal(daemon->event, NULL, SIGINT, NULL, NULL);
+    if (r >= 0)
+        r = sd_event_add_signal(daemon->event, NULL, SIGHUP, on_sighup, daemon);
+    return r;
+}
+
+static int daemon_add_timer(struct daemon *daemon, sd_event_source **timerp,
+                            sd_event_time_handler_t handler)
+{
+    return sd_event_add_time_relative(daemon->event, timerp, CLOCK_MONOTONIC, 0,
+                                      TIMER_ACCURACY_USEC, handler, daemon);
+}
+
+/* An idle daemon on the live machine has nothing to wake up for. */
+static int daemon_add_timers(struct daemon *daemon)
+{
+    int r = sd_event_add_io(daemon->event, NULL, worker_pool_fd(daemon->pool), EPOLLIN, on_done,
+                            daemon);
+
+    if (r < 0 || (pipeline_is_idle(daemon->pipeline) && is_live(daemon)))
+        return r;
+    r = daemon_add_timer(daemon, &daemon->round_timer, on_round);
+    if (r < 0)
+        return r;
+    return daemon_add_timer(daemon, &daemon->drain_timer, on_drain);
+}
+
+static void daemon_start_control(struct daemon *daemon)
+{
+    const char *directory = getenv("RUNTIME_DIRECTORY");
+    int r;
+
+    if (!directory || !directory[0])
+        directory = RUNTIME_DIRECTORY;
+    r = control_new(&daemon->control, daemon->event, directory, &report_ops, daemon);
+    if (r == CONTROL_BUSY)
+        journal(JOURNAL_ERROR, "another numabd answers at %s/bus", directory);
+    else if (r < 0)
+        journal(JOURNAL_WARNING, "no control socket at %s/bus, ignoring: %s", directory,
+                strerror(-r));
+}
+
+static int daemon_new_parts(struct daemon *daemon)
+{
+    int r = topology_new(&daemon->topology, daemon->options.root);
+
+    if (r < 0)
+        return r;
+    r = worker_pool_new(&daemon->pool, pipeline_n_lanes(daemon->topology));
+    if (r < 0)
+        return r;
+    daemon->host = is_live(daemon) ? host_live() : host_root(daemon->options.root);
+    return is_live(daemon) ? procs_new_live(&daemon->procs)
+                           : procs_new_root(&daemon->procs, daemon->options.root);
+}
+
+static int daemon_new_pipeline(struct daemon *daemon, struct config *config)
+{
+    const struct pipeline_options options = {
+        .root = daemon->options.root,
+        .topology = daemon->topology,
+        .procs = &daemon->procs,
+        .host = &daemon->host,
+        .pool = daemon->pool,
+        .config = config,
+        .self_pid = getpid(),
+        .now = nsec_now(),
+        .log = log_line,
+        .userdata = daemon,
+    };
+
+    return pipeline_new(&daemon->pipeline, &options);
+}
+
+static int daemon_start(struct daemon *daemon, struct config *config)
+{
+    int r = sd_event_new(&daemon->event);
+
+    if (r >= 0)
+        r = daemon_add_signals(daemon);
+    if (r >= 0)
+        r = daemon_new_parts(daemon);
+    if (r < 0) {
+        config_free(config);
+        return r;
+    }
+    r = daemon_new_pipeline(daemon, config);
+    if (r >= 0)
+        r = daemon_start_source(daemon);
+    if (r >= 0)
+        r = daemon_add_timers(daemon);
+    if (r >= 0)
+        daemon_start_control(daemon);
+    if (r >= 0)
+        r = sd_event_set_watchdog(daemon->event, true);
+    return r < 0 ? r : 0;
+}
+
+int daemon_new(struct daemon **daemonp, const struct daemon_options *options)
+{
+    CLEANUP(daemon_freep) struct daemon *daemon = calloc(1, sizeof *daemon);
+    struct config_error error = {""};
+    struct config *config = NULL;
+    int r;
+
+    if (!daemon)
+        return -ENOMEM;
+    daemon->options = *options;
+    r = daemon_load_config(daemon, &config, &error);
+    if (r) {
+        journal(JOURNAL_ERROR, "%s", error.message);
+        return r;
+    }
+    r = daemon_start(daemon, config);
+    if (r < 0) {
+        journal(JOURNAL_ERROR, "cannot start: %s", strerror(-r));
+        return r;
+    }
+    *daemonp = TAKE(daemon);
+    return 0;
+}
+
+/* A move that is under way may end and be counted; what waits or blocks is not waited for. */
+static void daemon_settle(struct daemon *daemon)
+{
+    uint64_t end = nsec_now() + SETTLE_NSEC;
+
+    for (size_t lane = 0; daemon->pipeline && lane < pipeline_n_lanes(daemon->topology); lane++)
+        while (worker_pool_pending(daemon->pool, lane) && nsec_now() < end) {
+            usleep(SETTLE_STEP_USEC);
+            worker_pool_dispatch(daemon->pool, 0);
+        }
+}
+
+/* Requests that are still out point into pipeline and source: the pool goes first. */
+struct daemon *daemon_free(struct daemon *daemon)
+{
+    if (!daemon)
+        return NULL;
+    control_free(daemon->control);
+    daemon_settle(daemon);
+    worker_pool_free(daemon->pool);
+    pipeline_free(daemon->pipeline);
+    procs_deinit(&daemon->procs);
+    topology_free(daemon->topology);
+    sd_event_source_unref(daemon->drain_timer);
+    sd_event_source_unref(daemon->round_timer);
+    sd_event_unref(daemon->event);
+    free(daemon);
+    return NULL;
+}
+
+static void daemon_announce(struct daemon *daemon)
+{
+    const char *difference = is_live(daemon) ? topology_compare_libnuma(daemon->topology) : NULL;
+    struct status_report report;
+
+    if (difference)
+        journal(JOURNAL_WARNING, "libnuma sees another topology, ignoring: %s", difference);
+    (void)pipeline_status(daemon->pipeline, nsec_now(), &report);
+    journal(JOURNAL_INFO, "numabd %s %s, %u memory nodes, sources %s%s%s", NUMABD_VERSION,
+            report.state, report.n_memory_nodes, report.sources, report.why[0] ? ": " : "",
+            report.why);
+    sd_notifyf(false, "READY=1\nSTATUS=%s%s%s", report.state, report.why[0] ? ": " : "",
+               report.why);
+}
+
+int daemon_run(struct daemon *daemon)
+{
+    int r;
+
+    daemon_announce(daemon);
+    r = sd_event_loop(daemon->event);
+    sd_notify(false, "STOPPING=1");
+    return r < 0 ? r : 0;
+}
