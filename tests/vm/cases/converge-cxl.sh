@@ -1,0 +1,18 @@
+# topology: n2-cxl
+# A third node has memory and no CPUs: pages come home from it, none go there.
+. /test/lib.sh
+
+try() {
+    bench work numa02 --pin --placement "node:$1" --size 96 --seconds 120 --pages 4k
+    before=$(remote work)
+    numabd_start
+    check "from node $1 starts misplaced" "only $before % remote" [ "$before" -ge 45 ]
+    check "from node $1 converges within $ROUNDS rounds" "$(remote work) % remote" converge work
+    echo "# took $rounds_taken rounds, moved $(stat moved_bytes) bytes"
+    numabd_stop
+    stop $pid
+}
+
+try 0
+try 2
+exit $failed

@@ -1,0 +1,132 @@
+# Shared by the cases; runs in the guest's shell (busybox ash).
+#
+# A case prints "ok - NAME", "not ok - NAME: WHY" or "skip - NAME: WHY" for each thing that it shows.
+# Deadlines count rounds of numabd, not seconds: emulation makes seconds mean little.
+
+CONVERGED=5      # percent remote that counts as converged
+ROUNDS=12        # allowed from the first sample on
+LOG=/tmp/logs
+LOOK=/tmp/look
+mkdir -p $LOG /run/numabd
+
+ok() {
+    echo "ok - $1"
+}
+
+not_ok() {
+    echo "not ok - $1: $2"
+    for log in $LOG/*; do
+        echo "--- $log" && tail -n 15 "$log"
+    done
+    numabctl status 2>&1 && numabctl ps 2>&1
+    failed=1
+}
+
+skip() {
+    echo "skip - $1: $2"
+}
+
+# check NAME WHY COMMAND...
+check() {
+    check_name=$1 check_why=$2
+    shift 2
+    if "$@"; then ok "$check_name"; else not_ok "$check_name" "$check_why"; fi
+}
+
+# A field of the status kept by look, by its name in the JSON form.
+field() {
+    tr ',{}' '\n\n\n' <$LOOK | sed -n "s/^ *\"$1\": *\"*\([^\"]*\)\"*\$/\1/p" | head -n 1
+}
+
+look() {
+    numabctl status --json >$LOOK
+}
+
+# A field of the status as it is now.
+stat() {
+    look && field "$1"
+}
+
+# bench NAME ARGS...: starts a workload; its pid is then in $pid and its output in $LOG/NAME.
+bench() {
+    bench_name=$1
+    shift
+    numabench "$@" >$LOG/"$bench_name" 2>&1 &
+    pid=$!
+    until grep -q '1 s  passes' $LOG/"$bench_name"; do
+        kill -0 $pid 2>/dev/null || return 1
+        sleep 0.2
+    done
+}
+
+# The newest remote share of a workload, in whole percent, rounded up.
+remote() {
+    sed -n 's/.*remote *\([0-9.]*\) %.*/\1/p' $LOG/"$1" | tail -n 1 | awk '{print int($1 + 0.999)}'
+}
+
+# A field of a workload's last line.
+result() {
+    sed -n "s/.*RESULT.* $2=\([^ ]*\).*/\1/p" $LOG/"$1"
+}
+
+# Ends workloads and waits until they have said their last line.
+stop() {
+    for stop_pid; do
+        kill "$stop_pid" 2>/dev/null
+        wait "$stop_pid" 2>/dev/null
+    done
+}
+
+# numabd_start [ARGS...]: waits until it answers; its pid is then in $numabd.
+numabd_start() {
+    numabd "$@" >$LOG/numabd 2>&1 &
+    numabd=$!
+    until numabctl status >/dev/null 2>&1; do
+        kill -0 $numabd 2>/dev/null || return 1
+        sleep 0.2
+    done
+}
+
+numabd_stop() {
+    kill $numabd 2>/dev/null
+    wait $numabd
+    numabd_status=$?
+}
+
+# Waits until numabd has done N more rounds (or does not answer any more).
+wait_rounds() {
+    rounds_until=$(($(stat n_rounds) + $1))
+    while look; do
+        [ "$(field n_rounds)" -lt $rounds_until ] || return 0
+        sleep 0.5
+    done
+    return 1
+}
+
+# converge NAME: waits until the workload's remote share is low, at most $ROUNDS rounds after the
+# first sample; $rounds_taken then tells how many it took.
+converge() {
+    while :; do
+        look || return 1
+        sampled=$(field sampled_round) rounds_now=$(field n_rounds)
+        rounds_taken=$((rounds_now - sampled + 1))
+        [ "$sampled" -gt 0 ] || rounds_taken=0
+        # The workload's own figure covers its last second: give it one more.
+        [ "$(remote "$1")" -gt $CONVERGED ] || return 0
+        [ $rounds_taken -le $((ROUNDS + 1)) ] || return 1
+        [ "$rounds_now" -le $((ROUNDS * 3)) ] || return 1
+        sleep 0.5
+    done
+}
+
+# A counter of /proc/vmstat.
+vmstat() {
+    sed -n "s/^$1 //p" /proc/vmstat
+}
+
+# Pages of a process on a node, over all its mappings.
+pages_on() {
+    tr ' ' '\n' </proc/"$1"/numa_maps | sed -n "s/^N$2=//p" | awk '{sum += $1} END {print sum + 0}'
+}
+
+failed=0

@@ -1,0 +1,78 @@
+# topology: n2
+# Targets end, execute and fork in the middle; numabd is stopped and killed at any time.
+. /test/lib.sh
+
+target_goes() {
+    numabd_start
+    bench work numa02 --pin --placement node:0 --size 64 --seconds 120 --pages 4k
+    until [ "$(stat pages_moved)" -gt 0 ] || [ "$(stat n_rounds)" -gt 40 ]; do sleep 0.1; done
+    kill -KILL $pid
+    wait $pid 2>/dev/null
+    wait_rounds 3
+    check "killed target: numabd goes on" "$(cat $LOG/numabd)" kill -0 $numabd
+    check "killed target: forgotten" "$(stat n_balanced) balanced" [ "$(stat n_balanced)" -eq 0 ]
+
+    bench work numa02 --pin --placement node:0 --size 64 --seconds 4 --pages 4k
+    wait $pid
+    check "target that ends: its own status is good" "exit status $?" [ $? -eq 0 ]
+    wait_rounds 2
+    check "target that ends: forgotten" "$(stat n_balanced) balanced" [ "$(stat n_balanced)" -eq 0 ]
+
+    exec_in_the_middle numa02 --pin --placement node:0 --size 64 --seconds 120 --pages 4k \
+        >$LOG/work 2>&1 &
+    pid=$!
+    until grep -q '1 s  passes' $LOG/work; do sleep 0.2; done
+    sampled=$(stat n_rounds)
+    ROUNDS=$((sampled + 14 - $(stat sampled_round)))
+    check "target that executed another program converges" "$(remote work) %" converge work
+    ROUNDS=12
+    numabd_stop
+    check "targets that go: numabd ends well" "exit status $numabd_status" [ $numabd_status -eq 0 ]
+    stop $pid
+}
+
+crowd() {
+    printf '[daemon]\nmin_rss = 0 B\n' >/tmp/numabd.conf
+    bench work numa02 --pin --placement node:0 --size 64 --seconds 180 --pages 4k
+    short_lived 50 20 >$LOG/crowd 2>&1 &
+    crowd=$!
+    numabd_start --config /tmp/numabd.conf
+    ROUNDS=20
+    check "50 short processes a second: the workload converges" "$(remote work) %" converge work
+    ROUNDS=12
+    wait $crowd
+    echo "# $(cat $LOG/crowd)"
+    wait_rounds 3
+    check "50 short processes a second: numabd answers" "$(cat $LOG/numabd)" numabctl ps
+    check "50 short processes a second: none is kept" "$(stat n_balanced) balanced" \
+        [ "$(stat n_balanced)" -le 8 ]
+    files=$(ls /proc/$numabd/fd | wc -l)
+    check "50 short processes a second: no file is leaked" "$files open" [ "$files" -le 40 ]
+    numabd_stop
+    stop $pid
+}
+
+# Ten times each, at moments spread over a convergence.
+stopped() {
+    bench work numa02 --pin --placement node:0 --size 64 --seconds 240 --pages 4k --verify
+    for signal in TERM KILL; do
+        for tenths in 3 9 14 19 24 29 34 39; do
+            numabd_start || { not_ok "SIG$signal" "numabd did not start" && return; }
+            sleep $((tenths / 10)).$((tenths % 10))
+            kill -$signal $numabd
+            wait $numabd
+            status=$?
+            [ $signal = KILL ] || [ $status -eq 0 ] || not_ok "SIGTERM" "exit status $status"
+            kill -0 $pid || { not_ok "SIG$signal" "the workload died" && return; }
+        done
+        ok "SIG$signal of numabd at eight moments leaves the workload running"
+    done
+    stop $pid
+    check "SIGTERM and SIGKILL: the workload lost no data" "errors=$(result work errors)" \
+        [ "$(result work errors)" = 0 ]
+}
+
+target_goes
+crowd
+stopped
+exit $failed
