@@ -16,9 +16,7 @@ OPTIMISE ?= -O2 -g
 HARDEN := -D_FORTIFY_SOURCE=2 -fstack-protector-strong -fPIE
 SANITIZE := -fsanitize=address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=undefined
 
-# procps 4.0.5 took the last argument from PIDS_VAL.
-PROCPS_NEW := $(shell $(PKG_CONFIG) --atleast-version=4.0.5 libproc2 2>/dev/null && echo 1 || echo 0)
-CPPFLAGS_ALL = -D_GNU_SOURCE -DNUMABD_VERSION='"$(VERSION)"' -DPROCPS_NEW=$(PROCPS_NEW) \
+CPPFLAGS_ALL = -D_GNU_SOURCE -DNUMABD_VERSION='"$(VERSION)"' \
                -Iinclude -Isrc $(shell $(PKG_CONFIG) --cflags $(PACKAGES) 2>/dev/null) $(CPPFLAGS)
 CFLAGS_ALL = -std=gnu11 $(OPTIMISE) $(HARDEN) $(WARNINGS) $(CFLAGS)
 LIBS = $(shell $(PKG_CONFIG) --libs $(PACKAGES) 2>/dev/null) -liniparser -lZydis -lnuma -lm -pthread
