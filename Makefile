@@ -2,7 +2,6 @@
 
 VERSION := 0.1.0
 PREFIX ?= /usr/local
-SYSCONFDIR ?= /etc
 UNITDIR ?= $(PREFIX)/lib/systemd/system
 MANDIR ?= $(PREFIX)/share/man
 DESTDIR ?=
@@ -36,6 +35,7 @@ UNIT_SOURCES := $(wildcard tests/unit/test-*.c)
 UNIT_TESTS := $(UNIT_SOURCES:tests/unit/%.c=$(B)/unit/%)
 UNIT_SUPPORT := $(patsubst tests/unit/%.c,$(B)/asan-unit/%.o,$(filter-out $(UNIT_SOURCES),$(wildcard tests/unit/*.c)))
 BENCH_SOURCES := $(wildcard tests/bench/numabench.c tests/bench/numabench/*.c)
+BENCH_OBJECTS := $(BENCH_SOURCES:tests/%.c=$(B)/obj/%.o)
 VM_PROGRAMS := $(patsubst tests/vm/programs/%.c,$(B)/bin/%,$(wildcard tests/vm/programs/*.c))
 
 .PHONY: all
@@ -91,21 +91,31 @@ $(B)/bin/numabctl-asan: $(B)/asan/ctl/main.o $(B)/libnumabd-asan.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(TEST_FLAGS) -o $@ $^ $(LIBS)
 
-$(B)/bin/numabench: $(BENCH_SOURCES) Makefile
+# The programs that the tests run: without the library, so that they do not share its faults.
+PROGRAM_FLAGS = -std=gnu11 $(OPTIMISE) $(WARNINGS) $(CFLAGS)
+
+$(B)/bin/numabench: $(BENCH_OBJECTS)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
-	$(Q)$(CC) -std=gnu11 $(OPTIMISE) $(WARNINGS) $(CFLAGS) -o $@ $(BENCH_SOURCES) -lnuma -pthread -lm
+	$(Q)$(CC) $(PROGRAM_FLAGS) $(LDFLAGS) -o $@ $^ -lnuma -pthread -lm
+
+$(B)/obj/bench/%.o: tests/bench/%.c Makefile
+	@mkdir -p $(@D)
+	$(call say,CC,$@)
+	$(Q)$(CC) $(PROGRAM_FLAGS) -MMD -MP -c -o $@ $<
 
 $(B)/bin/%: tests/vm/programs/%.c Makefile
-	@mkdir -p $(@D)
+	@mkdir -p $(@D) $(B)/obj/vm
 	$(call say,LD,$@)
-	$(Q)$(CC) -D_GNU_SOURCE -std=gnu11 $(OPTIMISE) $(WARNINGS) $(CFLAGS) -o $@ $< -lnuma -pthread
+	$(Q)$(CC) -D_GNU_SOURCE $(PROGRAM_FLAGS) -MMD -MP -MF $(B)/obj/vm/$*.d -MT $@ -o $@ $< -lnuma -pthread
 
 .SECONDARY:
--include $(wildcard $(B)/obj/*.d $(B)/obj/*/*.d $(B)/asan/*.d $(B)/asan/*/*.d $(B)/asan-unit/*.d)
+-include $(wildcard $(B)/obj/*.d $(B)/obj/*/*.d $(B)/obj/*/*/*.d $(B)/asan/*.d $(B)/asan/*/*.d $(B)/asan-unit/*.d)
 
-.PHONY: deps-build deps-demo deps-check
-deps-build deps-demo deps-check:
+.PHONY: deps deps-demo deps-check
+deps:  ## installs what building needs (Debian)
+	@tests/deps build
+deps-demo deps-check:
 	@tests/deps $(@:deps-%=%)
 
 .PHONY: programs unit-programs
@@ -135,27 +145,33 @@ check-vm: programs  ## tests in the virtual machine; CASES="harmless lifecycle" 
 format:  ## formats all sources
 	find src include tests -name '*.[ch]' | xargs clang-format -i
 
+# An administrator's own numabd.conf stays; a newer sample then goes beside it.
 .PHONY: install
 install: all  ## installs below PREFIX (/usr/local), with DESTDIR in front
-	install -D -m 755 $(B)/bin/numabd $(DESTDIR)$(PREFIX)/sbin/numabd
-	install -D -m 755 $(B)/bin/numabctl $(DESTDIR)$(PREFIX)/bin/numabctl
-	install -d $(DESTDIR)$(UNITDIR)
-	sed 's|@SBINDIR@|$(PREFIX)/sbin|' systemd/numabd.service >$(DESTDIR)$(UNITDIR)/numabd.service
-	chmod 644 $(DESTDIR)$(UNITDIR)/numabd.service
-	install -D -m 644 man/numabd.8 $(DESTDIR)$(MANDIR)/man8/numabd.8
-	install -D -m 644 man/numabctl.1 $(DESTDIR)$(MANDIR)/man1/numabctl.1
-	install -D -m 644 man/numabd.conf.5 $(DESTDIR)$(MANDIR)/man5/numabd.conf.5
-	@# An administrator's own file stays; ours then goes beside it.
-	install -d $(DESTDIR)$(SYSCONFDIR)
-	if [ -e $(DESTDIR)$(SYSCONFDIR)/numabd.conf ]; then \
-	    install -m 644 etc/numabd.conf $(DESTDIR)$(SYSCONFDIR)/numabd.conf.new; \
-	else install -m 644 etc/numabd.conf $(DESTDIR)$(SYSCONFDIR)/numabd.conf; fi
+	@install -D -m 755 $(B)/bin/numabd $(DESTDIR)$(PREFIX)/sbin/numabd
+	@install -D -m 755 $(B)/bin/numabctl $(DESTDIR)$(PREFIX)/bin/numabctl
+	@install -d $(DESTDIR)$(UNITDIR) $(DESTDIR)/etc
+	@sed 's|@SBINDIR@|$(PREFIX)/sbin|; s|@BINDIR@|$(PREFIX)/bin|' systemd/numabd.service \
+	    >$(DESTDIR)$(UNITDIR)/numabd.service
+	@chmod 644 $(DESTDIR)$(UNITDIR)/numabd.service
+	@install -D -m 644 man/numabd.8 $(DESTDIR)$(MANDIR)/man8/numabd.8
+	@install -D -m 644 man/numabctl.1 $(DESTDIR)$(MANDIR)/man1/numabctl.1
+	@install -D -m 644 man/numabd.conf.5 $(DESTDIR)$(MANDIR)/man5/numabd.conf.5
+	@if [ ! -e $(DESTDIR)/etc/numabd.conf ]; then \
+	    install -m 644 etc/numabd.conf $(DESTDIR)/etc/numabd.conf; \
+	elif ! cmp -s etc/numabd.conf $(DESTDIR)/etc/numabd.conf; then \
+	    install -m 644 etc/numabd.conf $(DESTDIR)/etc/numabd.conf.new; \
+	    echo "kept $(DESTDIR)/etc/numabd.conf, the new sample is numabd.conf.new beside it"; \
+	fi
+	@echo "installed below $(DESTDIR)$(PREFIX); next: systemctl daemon-reload," \
+	    "systemctl enable --now numabd"
 
 .PHONY: uninstall
 uninstall:  ## removes what install put there, but not /etc/numabd.conf
-	rm -f $(DESTDIR)$(PREFIX)/sbin/numabd $(DESTDIR)$(PREFIX)/bin/numabctl \
+	@rm -f $(DESTDIR)$(PREFIX)/sbin/numabd $(DESTDIR)$(PREFIX)/bin/numabctl \
 	    $(DESTDIR)$(UNITDIR)/numabd.service $(DESTDIR)$(MANDIR)/man8/numabd.8 \
-	    $(DESTDIR)$(MANDIR)/man1/numabctl.1 $(DESTDIR)$(MANDIR)/man5/numabd.conf.5
+	    $(DESTDIR)$(MANDIR)/man1/numabctl.1 $(DESTDIR)$(MANDIR)/man5/numabd.conf.5 \
+	    $(DESTDIR)/etc/numabd.conf.new
 
 .PHONY: clean
 clean:  ## removes build/

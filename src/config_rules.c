@@ -119,8 +119,10 @@ int config_rules_append(struct rule_list *list, const struct config_source *sour
 
 void config_rules_deinit(struct rule_list *list)
 {
-    for (size_t i = 0; i < list->n_rules; i++)
+    for (size_t i = 0; i < list->n_rules; i++) {
         free(list->rules[i].pattern);
+        free(list->rules[i].uids);
+    }
     free(list->rules);
     *list = (struct rule_list){0};
 }

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -45,14 +46,22 @@ int config_source_fail(const struct config_source *source, unsigned line, const 
     return CONFIG_INVALID;
 }
 
-static int source_missing(const struct config_source *source, int error)
+/* Somebody who wrote a file, or a link to one, did not mean the defaults. */
+static bool source_exists(const struct config_source *source)
+{
+    struct stat status;
+
+    return lstat(source->path, &status) == 0 || errno != ENOENT;
+}
+
+static int source_unreadable(const struct config_source *source, int error)
 {
     if (error == ENOMEM || error == EMFILE || error == ENFILE)
         return -error;
     snprintf(source->error->message, sizeof(source->error->message), "%.400s: %s", source->path,
              strerror(error));
     make_printable(source->error->message);
-    return CONFIG_MISSING;
+    return error == ENOENT && !source_exists(source) ? CONFIG_MISSING : CONFIG_INVALID;
 }
 
 static int check_kind(const struct config_source *source, int fd)
@@ -86,12 +95,12 @@ int config_source_read(const struct config_source *source, char **textp)
     int r;
 
     if (fd < 0)
-        return source_missing(source, errno);
+        return source_unreadable(source, errno);
     if ((r = check_kind(source, fd)))
         return r;
     r = procfs_read_fd(fd, CONFIG_FILE_MAX, &text, &size);
     if (r)
-        return r < 0 ? r : source_missing(source, EACCES);
+        return source_unreadable(source, r < 0 ? -r : EACCES);
     nul = memchr(text, '\0', size);
     if (nul)
         return config_source_fail(source, line_of(text, nul), "NUL byte");

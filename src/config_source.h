@@ -17,7 +17,8 @@ struct config_source {
 struct config_source config_source_of(const char *path, struct config_error *error);
 
 /*
- * Reads the whole regular file into a new string, which the caller frees.
+ * Reads the whole regular file into a new string, which the caller frees. A symbolic link to
+ * nowhere is not a missing file.
  * Return: 0, CONFIG_MISSING or CONFIG_INVALID with the message set, or a negative errno.
  */
 int config_source_read(const struct config_source *source, char **textp);

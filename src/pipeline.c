@@ -7,16 +7,18 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
+#include "attribute/ranges.h"
+#include "attribute/tally.h"
 #include "util/array.h"
 
-/* Refusals delay a range by this many cool-downs, doubled each time, at most 2^6. */
-#define REFUSAL_SHIFT_MAX 6
+/* Cool-downs are doubled at most so often: 5 rounds become 320. */
+#define COOL_DOWN_SHIFT_MAX 6
 
 static void on_outcome(void *userdata, const struct outcome *outcome);
 
-static void __attribute__((format(printf, 2, 3)))
-pipeline_log(struct pipeline *pipeline, const char *format, ...)
+void pipeline_log(struct pipeline *pipeline, const char *format, ...)
 {
     char line[512];
     va_list args;
@@ -89,6 +91,7 @@ struct pipeline *pipeline_free(struct pipeline *pipeline)
     discover_free(pipeline->discover);
     config_free(pipeline->config);
     free(pipeline->candidates);
+    free(pipeline->late);
     free(pipeline->rate_bytes);
     free(pipeline);
     return NULL;
@@ -105,6 +108,8 @@ static bool sample_wants(void *userdata, pid_t pid)
 {
     struct pipeline *pipeline = userdata;
 
+    if (pipeline_is_stuck(pipeline, pid))
+        return false;
     if (pipeline_target(pipeline, pid))
         return true;
     discover_hint(pipeline->discover, pid);
@@ -122,7 +127,7 @@ static void sink_push(void *userdata, const struct access *accesses, size_t n)
 
         while (end < n && accesses[end].pid == accesses[first].pid)
             end++;
-        if (target) {
+        if (target && !pipeline_is_stuck(pipeline, target->pid)) {
             (void)attribute_push(pipeline->attribute, target, &accesses[first], end - first);
             if (!pipeline->sampled_round)
                 pipeline->sampled_round = pipeline->n_rounds + 1;
@@ -228,6 +233,7 @@ static int pipeline_decide(struct pipeline *pipeline, uint64_t now)
     const struct decide_env env = {
         .topology = pipeline->options.topology,
         .config = pipeline->config,
+        .observe = pipeline_observes(pipeline),
         .rate_bytes = pipeline->rate_bytes,
         .sec_per_byte = migrate_counts(pipeline->migrate)->sec_per_byte,
         .now = now,
@@ -266,23 +272,36 @@ int pipeline_round(struct pipeline *pipeline, uint64_t now, uint64_t cpu_nsec)
     return r;
 }
 
-/* What a move says about its range: a cool-down, longer each time that pages were refused. */
+/* Where most of the pages lay that do not lie on `to`; -1 when all did. */
+static int most_elsewhere(const struct tally *pages, int to)
+{
+    const struct tally_entry *most = NULL;
+
+    for (size_t i = 0; i < pages->n_entries; i++) {
+        const struct tally_entry *entry = &pages->entries[i];
+
+        if (entry->node != to && (!most || entry->n > most->n))
+            most = entry;
+    }
+    return most ? most->node : -1;
+}
+
+/*
+ * What a move says about its range: a cool-down, doubled each time that pages were refused and each
+ * time that it moved back to where it came from.
+ */
 static void range_on_outcome(struct pipeline *pipeline, struct range *range,
-                             const struct moved_range *moved, uint64_t now)
+                             const struct moved_range *moved, int node, uint64_t now)
 {
     uint64_t cool_down = pipeline->config->cool_down_rounds * pipeline->config->interval_nsec;
+    unsigned shift;
 
     range->moving = false;
-    if (moved->n_failed)
-        range->n_refusals++;
-    else
-        range->n_refusals = 0;
-    if (range->n_refusals) {
-        unsigned shift =
-            range->n_refusals < REFUSAL_SHIFT_MAX ? range->n_refusals : REFUSAL_SHIFT_MAX;
-
-        cool_down <<= shift;
-    }
+    range->n_refusals = moved->n_failed ? range->n_refusals + 1 : 0;
+    if (tally_n(&moved->after, node) > tally_n(&moved->before, node))
+        range_note_move(range, most_elsewhere(&moved->before, node), node, now);
+    shift = range->n_refusals + range->n_returns;
+    cool_down <<= shift < COOL_DOWN_SHIFT_MAX ? shift : COOL_DOWN_SHIFT_MAX;
     range->cool_down_nsec = now + cool_down;
 }
 
@@ -294,13 +313,12 @@ static void on_outcome(void *userdata, const struct outcome *outcome)
     uint64_t now = pipeline->now;
 
     hour_add(&pipeline->hour, now, outcome->ledger.n_moved * page_bytes);
-    if (!space || space->start_ticks != outcome->start_ticks)
+    if (!space || space->generation != outcome->generation)
         return;
     if (outcome->gone) {
         attribute_drop(pipeline->attribute, outcome->pid);
         return;
     }
-    space->stuck = false;
     if (outcome->call_error == EPERM)
         space->denied = true;
     if (outcome->ledger.n_moved)
@@ -311,12 +329,26 @@ static void on_outcome(void *userdata, const struct outcome *outcome)
 
         space_apply_move(space, moved->start, &moved->before, &moved->after, page_bytes, now);
         if (range)
-            range_on_outcome(pipeline, range, moved, now);
+            range_on_outcome(pipeline, range, moved, outcome->node, now);
     }
+}
+
+static void pipeline_set_rate(struct pipeline *pipeline, unsigned rate_hz)
+{
+    const struct source *source = &pipeline->source;
+    int r = 0;
+
+    if (source->ops && source->ops->set_rate)
+        r = source->ops->set_rate(source->self, rate_hz);
+    if (r < 0)
+        pipeline_log(pipeline, "%s: rate not changed on all CPUs, ignoring: %s", source->ops->name,
+                     strerror(-r));
 }
 
 void pipeline_commit(struct pipeline *pipeline, struct config *config)
 {
+    if (config->rate_hz != pipeline->config->rate_hz)
+        pipeline_set_rate(pipeline, config->rate_hz);
     config_free(pipeline->config);
     pipeline->config = config;
     discover_reset(pipeline->discover);
@@ -325,15 +357,4 @@ void pipeline_commit(struct pipeline *pipeline, struct config *config)
 const struct config *pipeline_config(const struct pipeline *pipeline)
 {
     return pipeline->config;
-}
-
-void pipeline_on_late(struct pipeline *pipeline, pid_t pid, const char *name)
-{
-    const struct space *space = attribute_find(pipeline->attribute, pid);
-
-    if (!space || space->stuck)
-        return;
-    attribute_set_stuck(pipeline->attribute, pid, true);
-    pipeline_log(pipeline, "process %d is stuck: %s did not return in time; it is left alone", pid,
-                 name);
 }

@@ -13,6 +13,8 @@
 
 /* Costs are averaged over so long. */
 #define COST_PERIOD_NSEC (10 * NSEC_PER_SEC)
+/* A process that was not sampled for so long has no part in the overall share. */
+#define ASLEEP_NSEC (10 * NSEC_PER_SEC)
 /* A process counts as being balanced for so long after its last move. */
 #define BALANCING_NSEC (5 * NSEC_PER_SEC)
 
@@ -22,7 +24,7 @@ static void pipeline_close_share(struct pipeline *pipeline)
     struct space *space, *next;
 
     HASH_ITER (hh, attribute_spaces(pipeline->attribute), space, next) {
-        if (space->remote_permyriad < 0)
+        if (space->remote_permyriad < 0 || space->sampled_nsec + ASLEEP_NSEC < pipeline->now)
             continue;
         sec += space->share_sec;
         remote += space->share_sec * space->remote_permyriad;
@@ -81,7 +83,8 @@ static bool is_observed(const struct pipeline *pipeline, pid_t pid)
 {
     const struct space *space = attribute_find(pipeline->attribute, pid);
 
-    return pipeline->config->observe || (space && (space->denied || space->stuck));
+    return pipeline_observes(pipeline) || pipeline_is_stuck(pipeline, pid) ||
+           (space && space->denied);
 }
 
 static void count_processes(const struct pipeline *pipeline, struct status_report *report)
@@ -154,6 +157,10 @@ static void describe_state(const struct pipeline *pipeline, struct status_report
         report->state = "observing";
         snprintf(report->why, sizeof report->why, "observe is on: decided moves are only counted");
     }
+    if (pipeline->exhausted) {
+        report->state = "observing";
+        pipeline_describe_exhausted(pipeline, report->why, sizeof report->why);
+    }
     if (pipeline_is_idle(pipeline)) {
         report->state = "idle";
         snprintf(report->why, sizeof report->why, "%s", pipeline->why);
@@ -174,6 +181,7 @@ int pipeline_status(const struct pipeline *pipeline, uint64_t now, struct status
         .cost_permyriad = pipeline->cost_permyriad,
         .moving_permyriad = pipeline->moving_permyriad,
         .n_rounds = pipeline->n_rounds,
+        .n_capped = attribute_n_capped(pipeline->attribute),
         .sampled_round = pipeline->sampled_round,
         .converged_round = pipeline->converged_round,
         .range_reasons = pipeline->plan.reasons,
@@ -192,11 +200,11 @@ static const char *process_state(const struct pipeline *pipeline, const struct t
 {
     if (target->reason != REASON_NONE)
         return reason_name(target->reason);
-    if (space && space->stuck)
+    if (pipeline_is_stuck(pipeline, target->pid))
         return reason_name(REASON_STUCK);
     if (space && space->denied)
         return reason_name(REASON_NO_PERMISSION);
-    if (pipeline->config->observe)
+    if (pipeline_observes(pipeline))
         return reason_name(REASON_OBSERVED);
     if (!space || space->remote_permyriad < 0)
         return "learning";

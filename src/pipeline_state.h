@@ -11,6 +11,12 @@
 /* A remote share at or below this counts as converged, in permyriad. */
 #define CONVERGED_PERMYRIAD 500
 
+/* A process with late requests out. */
+struct late_process {
+    pid_t pid;
+    unsigned n_requests; /* never 0 */
+};
+
 struct pipeline {
     struct pipeline_options options;
     struct config *config;
@@ -23,6 +29,9 @@ struct pipeline {
     size_t n_candidates, candidates_cap;
     uint64_t *rate_bytes; /* [n_node_ids] */
     struct plan plan;
+    struct late_process *late;
+    size_t n_late, late_cap;
+    bool exhausted; /* as many workers are lost as may be */
     /* for reports */
     uint64_t now; /* of the last round */
     uint64_t n_rounds;
@@ -32,6 +41,16 @@ struct pipeline {
     uint64_t cost_nsec, cost_moving_nsec, cost_cpu_nsec; /* at the last cost report */
     unsigned cost_permyriad, moving_permyriad;
 };
+
+/* To options.log. */
+void __attribute__((format(printf, 2, 3)))
+pipeline_log(struct pipeline *pipeline, const char *format, ...);
+
+bool pipeline_is_stuck(const struct pipeline *pipeline, pid_t pid);
+/* Is nothing moved, of any process? */
+bool pipeline_observes(const struct pipeline *pipeline);
+/* What is wrong and what to do, in one line. */
+void pipeline_describe_exhausted(const struct pipeline *pipeline, char *why, size_t size);
 
 /* Overall remote share and convergence after a round. */
 void pipeline_close_round(struct pipeline *pipeline, uint64_t now, uint64_t cpu_nsec);

@@ -6,14 +6,17 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "util/cleanup.h"
 
 #define CONFIG_PATH "/etc/numabd.conf"
 
 enum {
-    CONFIG_MISSING = 1, /* the file does not exist or cannot be read; message says so */
-    CONFIG_INVALID, /* message is "numabd.conf:LINE: ..." (the name as given, without folders) */
+    CONFIG_MISSING = 1, /* the file does not exist; message says so */
+    /* message is "numabd.conf:LINE: ..." (the name as given, without folders), or "PATH: ..." for a
+       file that exists but cannot be read */
+    CONFIG_INVALID,
 };
 
 enum rule_field {
@@ -31,6 +34,10 @@ struct rule {
     enum rule_field field;
     char *pattern;
     unsigned line; /* in the file, for `numabctl match` */
+    /* RULE_USER, after config_resolve_users: who it stands for */
+    uid_t *uids;
+    size_t n_uids, uids_cap;
+    bool resolved;
 };
 
 struct rule_list {
@@ -51,7 +58,7 @@ struct config {
     unsigned min_share_permyriad; /* Wilson bound to pass; default 60 %, 50 % to 95 % */
     unsigned cool_down_rounds;    /* default 5, 1 to 1000 */
     uint64_t headroom_bytes;      /* never used on a target; default 256 MiB, 0 to 1 TiB; at least
-                                     1 % of the node is kept in any case */
+                                     1 % and at most a sixteenth of the node is kept in any case */
     bool use_page_cache;          /* clean page cache counts as room; default yes */
     /* [migrate] */
     uint64_t migration_rate_bytes; /* per second and target node; default 1 GiB, 1 MiB to 1 TiB */
@@ -68,5 +75,14 @@ int config_new_default(struct config **configp);
 
 /* Return: 0, CONFIG_MISSING, CONFIG_INVALID (both fill *error), or a negative errno. */
 int config_new(struct config **configp, const char *path, struct config_error *error);
+
+/*
+ * Finds the users of all rules, by the names of ROOT/etc/passwd and, for whole names on the live
+ * machine (root is "/"), by whatever the name service asks: this can block. A rule that was not
+ * resolved counts as one whose facts are unknown.
+ * Return: 0, CONFIG_INVALID (fills *error; a name that nobody has), or -ENOMEM.
+ */
+int config_resolve_users(struct config *config, const char *path, const char *root,
+                         struct config_error *error);
 struct config *config_free(struct config *config);
 CLEANUP_DEFINE(struct config *, config_free)

@@ -44,6 +44,7 @@ struct candidate {
 struct decide_env {
     const struct topology *topology;
     const struct config *config;
+    bool observe; /* whatever the configuration says */
     const uint64_t
         *rate_bytes;     /* [n_node_ids] what may still be moved to each node in this round */
     double sec_per_byte; /* learned cost of a move */

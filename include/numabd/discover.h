@@ -29,10 +29,10 @@ struct process {
     bool kernel_thread;
     char comm[64]; /* libproc2 replaces odd bytes in it; exact after read_detail */
     /* filled in by procs_ops.read_detail: */
-    uid_t uid;    /* effective */
+    uid_t uid; /* effective */
+    bool uid_known;
     char *exe;    /* path */
     char *cgroup; /* cgroup v2 path, "/system.slice/x.service" */
-    char *user;   /* name of uid, or its number */
 };
 
 struct process_list {
@@ -56,7 +56,8 @@ struct procs_ops {
     /* The cheap facts of one process. NULL: not supported. Return: 0, DISCOVER_GONE, or negative.
      */
     int (*read_one)(void *self, pid_t pid, struct process *process);
-    /* Return: 0, DISCOVER_GONE, or a negative errno. A fact that cannot be read stays NULL. */
+    /* Return: 0, DISCOVER_GONE, or a negative errno. A fact that the kernel refuses stays unknown.
+     */
     int (*read_detail)(void *self, struct process *process);
     /* "Mems_allowed_list" into a new string. Return: 0, DISCOVER_GONE, or a negative errno. */
     int (*read_mems_allowed)(void *self, pid_t pid, char **textp);
@@ -89,7 +90,10 @@ void pidref_deinit(struct pidref *ref);
 /* Is the process that was meant still alive? True for a ref without a pidfd. */
 bool pidref_is_alive(const struct pidref *ref);
 
-/* What decides for a process. Return: REASON_NONE, REASON_EXCLUDED or REASON_NOT_INCLUDED. */
+/*
+ * What decides for a process. A fact that is unknown excludes where an [exclude] rule asks for it,
+ * and includes nothing. Return: REASON_NONE, REASON_EXCLUDED or REASON_NOT_INCLUDED.
+ */
 enum reason rules_judge(const struct config *config, const struct process *process);
 
 /* A process that discover looked at. Only those with reason NONE are sampled and balanced. */
@@ -136,5 +140,3 @@ struct target *discover_find(const struct discover *discover, pid_t pid);
 struct target *discover_targets(const struct discover *discover);
 /* How many processes of the last scan have each reason. */
 const struct reason_counts *discover_counts(const struct discover *discover);
-/* Drops a target before it is scanned again (its process ended or executed another program). */
-void discover_drop(struct discover *discover, pid_t pid);

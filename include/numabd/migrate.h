@@ -47,6 +47,7 @@ struct moved_range {
 struct outcome {
     pid_t pid;
     uint64_t start_ticks;
+    uint64_t generation; /* of the space that the plan was made for */
     int node;
     bool gone;      /* the process ended or executed another program: nothing (more) was done */
     int call_error; /* positive errno of a refused call, 0 = none */

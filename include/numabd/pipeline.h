@@ -60,8 +60,11 @@ int pipeline_round(struct pipeline *pipeline, uint64_t now, uint64_t cpu_nsec);
 void pipeline_commit(struct pipeline *pipeline, struct config *config);
 const struct config *pipeline_config(const struct pipeline *pipeline);
 
-/* A request to this process is late. */
+/* A request to this process is late; one that was late has returned. */
 void pipeline_on_late(struct pipeline *pipeline, pid_t pid, const char *name);
+void pipeline_on_returned(struct pipeline *pipeline, pid_t pid);
+/* So many workers are lost: at WORKER_LOST_MAX nothing is moved until some return. */
+void pipeline_on_lost(struct pipeline *pipeline, size_t n_lost);
 
 /* Reports, as report.h says. */
 int pipeline_status(const struct pipeline *pipeline, uint64_t now, struct status_report *report);

@@ -11,7 +11,7 @@
 #define REASONS(X)                                                                                 \
     X(NONE, "none", "nothing stands against it")                                                   \
     /* processes */                                                                                \
-    X(EXCLUDED, "excluded", "an [exclude] rule matches")                                           \
+    X(EXCLUDED, "excluded", "an [exclude] rule matches or what it asks for is unknown")            \
     X(NOT_INCLUDED, "not_included", "there is an [include] list and no rule of it matches")        \
     X(TOO_SMALL, "too_small", "resident memory is below min_rss")                                  \
     X(KERNEL_THREAD, "kernel_thread", "has no memory of its own")                                  \

@@ -26,6 +26,7 @@ struct status_report {
     unsigned n_balanced, n_observed, n_too_small, n_excluded, n_other;
     /* counters since the start */
     uint64_t n_rounds, n_samples, n_foreign, n_lost, n_unresolved, n_accesses;
+    uint64_t n_capped; /* accesses not kept because all RANGES_MAX ranges are in use */
     uint64_t pages_tried, pages_moved, pages_failed, pages_observed;
     uint64_t sampled_round;   /* round of the first access, 0 = none yet */
     uint64_t converged_round; /* first round from which the remote share stayed at 5 % or less,

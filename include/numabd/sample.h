@@ -47,7 +47,7 @@ struct sample_filter {
 
 struct sample_counts {
     uint64_t n_samples;    /* taken from the rings */
-    uint64_t n_foreign;    /* of processes that are not targets: dropped undecoded */
+    uint64_t n_foreign;    /* of processes that are not targets, or stuck: dropped undecoded */
     uint64_t n_lost;       /* the kernel had no room in a ring */
     uint64_t n_unresolved; /* no address could be computed */
     uint64_t n_accesses;   /* handed to the sink */
@@ -61,6 +61,8 @@ struct source_ops {
     /* Fds that become readable when a ring is half full; NULL when there are none. */
     const int *(*fds)(void *self, size_t *np);
     const struct sample_counts *(*counts)(void *self);
+    /* Samples per second and CPU from now on. NULL: has no rate. Return: 0 or a negative errno. */
+    int (*set_rate)(void *self, unsigned rate_hz);
     void (*free)(void *self);
 };
 

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "attribute/groups.h"
 #include "attribute/requests.h"
 #include "attribute/space.h"
 #include "attribute/tally.h"
@@ -33,9 +34,10 @@
 struct attribute {
     struct attribute_options options;
     struct space *spaces;
-    size_t n_ranges;
+    size_t n_ranges, n_groups; /* together at most RANGES_MAX */
     uint64_t n_capped;
     uint64_t round_nsec; /* the last round, 0 = none yet */
+    uint64_t n_generations;
 };
 
 int attribute_new(struct attribute **attributep, const struct attribute_options *options)
@@ -81,6 +83,11 @@ size_t attribute_n_ranges(const struct attribute *attribute)
     return attribute->n_ranges;
 }
 
+size_t attribute_n_groups(const struct attribute *attribute)
+{
+    return attribute->n_groups;
+}
+
 uint64_t attribute_n_capped(const struct attribute *attribute)
 {
     return attribute->n_capped;
@@ -93,6 +100,7 @@ void attribute_drop(struct attribute *attribute, pid_t pid)
     if (!space)
         return;
     attribute->n_ranges -= HASH_COUNT(space->ranges);
+    attribute->n_groups -= space->n_groups;
     HASH_DEL(attribute->spaces, space);
     space_free(space);
 }
@@ -119,6 +127,7 @@ static int attribute_get_space(struct attribute *attribute, const struct target 
         r = space_new(&space, target);
         if (r < 0)
             return r;
+        space->generation = ++attribute->n_generations;
         HASH_ADD(hh, attribute->spaces, pid, sizeof space->pid, space);
     }
     space->rss_bytes = target->process.rss_bytes;
@@ -126,11 +135,21 @@ static int attribute_get_space(struct attribute *attribute, const struct target 
     return 0;
 }
 
+/* Groups come and go with what is done to a space. */
+static void attribute_count_groups(struct attribute *attribute, struct space *space)
+{
+    size_t n = groups_count(space->groups);
+
+    attribute->n_groups = attribute->n_groups - space->n_groups + n;
+    space->n_groups = n;
+}
+
 static int attribute_push_one(struct attribute *attribute, struct space *space,
                               const struct access *access)
 {
     int node = topology_cpu_node(attribute->options.topology, access->cpu);
-    bool may_grow = attribute->n_ranges < RANGES_MAX, made = false;
+    size_t n_most = attribute->n_ranges + attribute->n_groups + 1 + GROUP_LEVELS;
+    bool may_grow = n_most <= RANGES_MAX, made = false;
     int r;
 
     if (node < 0)
@@ -138,6 +157,7 @@ static int attribute_push_one(struct attribute *attribute, struct space *space,
     r = space_add_access(space, access, node, may_grow, &made);
     if (made)
         attribute->n_ranges++;
+    attribute_count_groups(attribute, space);
     space->n_accesses++;
     space->sampled_nsec = access->when_nsec;
     if (r == SPACE_CAPPED)
@@ -167,17 +187,13 @@ int attribute_push(struct attribute *attribute, const struct target *target,
     return r;
 }
 
-/* The space that a request was for, if it is still there. */
+/* The space that a request was for, if it is still there and the same program. */
 static struct space *request_space(const struct request *request)
 {
     struct attribute *attribute = request->work.owner;
     struct space *space = attribute_find(attribute, request->pid);
 
-    if (!space || space->start_ticks != request->start_ticks)
-        return NULL;
-    if (request->work.late)
-        space->stuck = false;
-    return space;
+    return space && space->generation == request->generation ? space : NULL;
 }
 
 static void space_take_maps_fd(struct space *space, struct maps_request *maps)
@@ -185,6 +201,17 @@ static void space_take_maps_fd(struct space *space, struct maps_request *maps)
     fd_close(space->maps_fd);
     space->maps_fd = maps->fd;
     maps->fd = -1;
+}
+
+/* Another program runs in it. */
+static void attribute_reset_space(struct attribute *attribute, struct space *space)
+{
+    size_t n_dropped = 0;
+
+    space_reset(space, &n_dropped);
+    attribute->n_ranges -= n_dropped;
+    attribute_count_groups(attribute, space);
+    space->generation = ++attribute->n_generations;
 }
 
 static void on_maps(struct work *work)
@@ -198,7 +225,7 @@ static void on_maps(struct work *work)
         space->maps_pending = false;
         space->maps_cost_nsec = work->cpu_nsec;
         if (maps->request.r == PROCFS_GONE) {
-            space_reset(space, &n_dropped);
+            attribute_reset_space(attribute, space);
         } else if (!maps->request.r) {
             space_take_maps_fd(space, maps);
             space_set_vmas(space, &maps->vmas, &n_dropped);
@@ -206,6 +233,7 @@ static void on_maps(struct work *work)
             space->denied = true;
         }
         attribute->n_ranges -= n_dropped;
+        attribute_count_groups(attribute, space);
     }
     maps_request_free(work);
 }
@@ -348,7 +376,8 @@ static void attribute_ask_residency(struct attribute *attribute, struct space *s
 /* Ranges that may be made for gaps in this round, for one space. */
 static size_t attribute_room(const struct attribute *attribute)
 {
-    size_t room = attribute->n_ranges < GAPS_MAX ? GAPS_MAX - attribute->n_ranges : 0;
+    size_t n = attribute->n_ranges + attribute->n_groups;
+    size_t room = n < GAPS_MAX ? GAPS_MAX - n : 0;
 
     return room < GAPS_PER_ROUND ? room : GAPS_PER_ROUND;
 }
@@ -366,6 +395,7 @@ int attribute_round(struct attribute *attribute, const struct config *config, ui
 
         space_close_round(space, min_share, elapsed_sec, now, &n_dropped);
         attribute->n_ranges -= n_dropped;
+        attribute_count_groups(attribute, space);
         attribute->n_ranges += space_fill_gaps(space, attribute_room(attribute));
         if (space->sampled_nsec + IDLE_NSEC < now)
             continue;

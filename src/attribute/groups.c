@@ -2,6 +2,7 @@
 
 #include <errno.h>
 
+#include "attribute/thread_mask.h"
 #include "attribute/vmas.h"
 
 struct range *range_insert(struct range **ranges, uint64_t start, uint64_t end)
@@ -25,7 +26,7 @@ static void group_drop(struct range **groups, struct range *group)
 }
 
 int groups_add(struct range *groups[GROUP_LEVELS], const struct vma *vma, const struct range *range,
-               const struct access *access, int node, unsigned slot)
+               const struct access *access, int node, unsigned slot, bool may_grow)
 {
     uint64_t bytes = range->end - range->start, start, end;
     int r = 0;
@@ -38,11 +39,22 @@ int groups_add(struct range *groups[GROUP_LEVELS], const struct vma *vma, const 
             continue;
         bytes = end - start;
         HASH_FIND(hh, groups[level], &start, sizeof start, group);
+        if (!group && !may_grow)
+            continue;
         if (!group)
             group = range_insert(&groups[level], start, end);
         r = group ? range_add(group, access, node, slot) : -ENOMEM;
     }
     return r;
+}
+
+size_t groups_count(struct range *const groups[GROUP_LEVELS])
+{
+    size_t n = 0;
+
+    for (unsigned level = 0; level < GROUP_LEVELS; level++)
+        n += HASH_COUNT(groups[level]);
+    return n;
 }
 
 void groups_drop(struct range *groups[GROUP_LEVELS])
@@ -73,6 +85,7 @@ bool range_keep(struct range *range, unsigned level, const struct vma_list *befo
     if (end != range->end) {
         range->end = end;
         range->residency_nsec = 0;
+        range->filled = false;
     }
     return true;
 }
@@ -90,6 +103,26 @@ void groups_keep(struct range *groups[GROUP_LEVELS], const struct vma_list *befo
     }
 }
 
+void groups_rotate_masks(struct range *groups[GROUP_LEVELS])
+{
+    struct range *group, *next;
+
+    for (unsigned level = 0; level < GROUP_LEVELS; level++) {
+        HASH_ITER (hh, groups[level], group, next)
+            range_rotate_mask(group);
+    }
+}
+
+void groups_mark_bound(struct range *groups[GROUP_LEVELS], const struct thread_mask *own_policy)
+{
+    struct range *group, *next;
+
+    for (unsigned level = 0; level < GROUP_LEVELS; level++) {
+        HASH_ITER (hh, groups[level], group, next)
+            group->bound_thread |= thread_mask_overlaps(&group->threads, own_policy);
+    }
+}
+
 void groups_close_round(struct range *groups[GROUP_LEVELS], double min_share, double elapsed_sec,
                         uint64_t now)
 {
@@ -98,7 +131,9 @@ void groups_close_round(struct range *groups[GROUP_LEVELS], double min_share, do
     for (unsigned level = 0; level < GROUP_LEVELS; level++) {
         HASH_ITER (hh, groups[level], group, next) {
             range_close_round(group, min_share, elapsed_sec, now);
-            if (tally_total_n(&group->rate) <= RANGE_FORGET_SAMPLES)
+            if (group->claim.n_passes < CLAIM_PASSES)
+                group->filled = false;
+            if (!group->bound_thread && tally_total_n(&group->rate) <= RANGE_FORGET_SAMPLES)
                 group_drop(&groups[level], group);
         }
     }

@@ -18,13 +18,21 @@ struct range *range_insert(struct range **ranges, uint64_t start, uint64_t end);
 bool range_keep(struct range *range, unsigned level, const struct vma_list *before,
                 const struct vma_list *after);
 
-/* Adds an access to all groups of its VMA that are larger than `range`. Return: 0 or -ENOMEM. */
+/*
+ * Adds an access to all groups of its VMA that are larger than `range`; missing ones are made only
+ * if may_grow. Return: 0 or -ENOMEM.
+ */
 int groups_add(struct range *groups[GROUP_LEVELS], const struct vma *vma, const struct range *range,
-               const struct access *access, int node, unsigned slot);
+               const struct access *access, int node, unsigned slot, bool may_grow);
+
+size_t groups_count(struct range *const groups[GROUP_LEVELS]);
 
 /* The verbs of ranges, for all groups of a space. */
 void groups_drop(struct range *groups[GROUP_LEVELS]);
 void groups_keep(struct range *groups[GROUP_LEVELS], const struct vma_list *before,
                  const struct vma_list *after);
+void groups_rotate_masks(struct range *groups[GROUP_LEVELS]);
+/* Groups that a thread of `own_policy` used are its owner's from now on. */
+void groups_mark_bound(struct range *groups[GROUP_LEVELS], const struct thread_mask *own_policy);
 void groups_close_round(struct range *groups[GROUP_LEVELS], double min_share, double elapsed_sec,
                         uint64_t now);

@@ -18,9 +18,9 @@ int maps_request_new(struct maps_request **requestp, struct space *space, const 
         return -ENOMEM;
     maps->request = (struct request){
         .work = {.ops = ops, .pid = space->pid, .owner = owner, .timeout_nsec = MAPS_TIMEOUT},
-        .host = host,
+        .host = *host,
         .pid = space->pid,
-        .start_ticks = space->start_ticks,
+        .generation = space->generation,
     };
     /* A copy: moves that are planned meanwhile check their process by the space's own. */
     maps->fd = space->maps_fd < 0 ? -1 : fcntl(space->maps_fd, F_DUPFD_CLOEXEC, 3);
@@ -35,7 +35,7 @@ int maps_request_new(struct maps_request **requestp, struct space *space, const 
 void maps_request_run(struct work *work)
 {
     struct maps_request *maps = (struct maps_request *)work;
-    const struct host *host = maps->request.host;
+    const struct host *host = &maps->request.host;
     CLEANUP(freep) char *text = NULL;
     size_t size = 0;
 

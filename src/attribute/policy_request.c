@@ -49,9 +49,9 @@ int policy_request_new(struct policy_request **requestp, struct space *space,
                  .pid = space->pid,
                  .owner = owner,
                  .timeout_nsec = POLICY_TIMEOUT_BASE + pages * POLICY_TIMEOUT_PER_PAGE},
-        .host = host,
+        .host = *host,
         .pid = space->pid,
-        .start_ticks = space->start_ticks,
+        .generation = space->generation,
     };
     policy->with_process = with_process;
     if (policy_request_take_threads(policy, space) < 0) {
@@ -84,7 +84,7 @@ static void on_node(void *userdata, int node, uint64_t pages)
 static int policy_take_line(struct policy_request *policy, const struct numa_maps_entry *entry,
                             struct tally *line)
 {
-    double base_pages = (double)(entry->page_bytes / policy->request.host->page_bytes);
+    double base_pages = (double)(entry->page_bytes / policy->request.host.page_bytes);
 
     if (ARRAY_RESERVE(policy->entries, policy->cap, policy->n_entries + 1) < 0)
         return -ENOMEM;
@@ -105,7 +105,7 @@ static int policy_parse(struct policy_request *policy, const char *text, size_t 
 
     while (!r) {
         tally_clear(&line);
-        parsed = numa_maps_parse_line(&text, end, policy->request.host->page_bytes, &entry, on_node,
+        parsed = numa_maps_parse_line(&text, end, policy->request.host.page_bytes, &entry, on_node,
                                       &line);
         if (parsed == NUMA_MAPS_END)
             break;
@@ -118,7 +118,7 @@ static int policy_parse(struct policy_request *policy, const char *text, size_t 
 
 static int policy_read_process(struct policy_request *policy)
 {
-    const struct host *host = policy->request.host;
+    const struct host *host = &policy->request.host;
     CLEANUP(freep) char *text = NULL;
     char path[64];
     size_t size;
@@ -154,7 +154,7 @@ static enum thread_policy policy_of_head(char *text, size_t size, uint64_t page_
 
 static enum thread_policy policy_read_thread(struct policy_request *policy, pid_t tid)
 {
-    const struct host *host = policy->request.host;
+    const struct host *host = &policy->request.host;
     CLEANUP(freep) char *text = NULL;
     char path[64];
     size_t size;

@@ -11,6 +11,8 @@
 
 #include "attribute/thread_mask.h"
 
+/* Who goes back within the longest horizon (decide.h) bounces. */
+#define RETURN_NSEC (600 * NSEC_PER_SEC)
 #define HALF_LIFE_ROUNDS 2.0
 #define HALF_LIFE_SAMPLES 32.0
 #define HALF_LIFE_MAX_SEC 60.0
@@ -74,6 +76,7 @@ int range_add(struct range *range, const struct access *access, int node, unsign
     range->sampled_nsec = access->when_nsec;
     range->sampled_tid = access->tid;
     thread_mask_set(&range->threads, slot);
+    thread_mask_set(&range->threads_now, slot);
     r = tally_add(&range->history, node, n, access->weight_sec);
     return r < 0 ? r : tally_add(&range->rate, node, n, access->weight_sec);
 }
@@ -150,12 +153,23 @@ enum reason range_evidence(const struct range *range)
     return range->claim.n_passes < CLAIM_PASSES ? REASON_UNCONFIRMED : REASON_NONE;
 }
 
+void range_rotate_mask(struct range *range)
+{
+    range->threads = range->threads_now;
+    range->threads_now = (struct thread_mask){0};
+}
+
+bool range_has_samples(const struct range *range)
+{
+    /* Less than half a sample: decayed, or none at all. */
+    return tally_total_n(&range->rate) >= 0.5;
+}
+
 bool range_agrees(const struct range *range, int node, double min_share)
 {
     double total = tally_total_n(&range->rate);
 
-    /* Less than half a sample: decayed, or none at all. */
-    return total < 0.5 || tally_n(&range->rate, node) / total > min_share;
+    return !range_has_samples(range) || tally_n(&range->rate, node) / total > min_share;
 }
 
 struct range range_view(const struct range *range, const struct range *evidence)
@@ -165,22 +179,31 @@ struct range range_view(const struct range *range, const struct range *evidence)
     if (evidence == range)
         return view;
     view.claim = evidence->claim;
-    for (size_t i = 0; i < THREAD_MASK_BITS / 64; i++)
-        view.threads.words[i] |= evidence->threads.words[i];
+    if (!range_has_samples(range)) {
+        view.threads = evidence->threads;
+        view.bound_thread |= evidence->bound_thread;
+    }
     view.rate = evidence->rate;
     view.rate_sec = evidence->rate_sec * (double)(evidence->end - evidence->start) /
                     (double)(range->end - range->start);
     return view;
 }
 
+void range_note_move(struct range *range, int from, int to, uint64_t now)
+{
+    bool lately = range->moved_nsec && now - range->moved_nsec < RETURN_NSEC;
+
+    if (!lately)
+        range->n_returns = 0;
+    else if (to == range->moved_from)
+        range->n_returns++;
+    range->moved_from = from;
+    range->moved_nsec = now;
+}
+
 double range_rate(const struct range *range, int node)
 {
     return range->rate_sec > 0 ? tally_sec(&range->rate, node) / range->rate_sec : 0;
-}
-
-double range_total_rate(const struct range *range)
-{
-    return range->rate_sec > 0 ? tally_total_sec(&range->rate) / range->rate_sec : 0;
 }
 
 double range_resident_share(const struct range *range, int node)

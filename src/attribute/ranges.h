@@ -44,19 +44,26 @@ void range_close_round(struct range *range, double min_share, double elapsed_sec
 /* FEW_SAMPLES, UNCONFIRMED, SHARED, or NONE when the claim may be acted on. */
 enum reason range_evidence(const struct range *range);
 
+/* A mask window ends. */
+void range_rotate_mask(struct range *range);
+
+bool range_has_samples(const struct range *range);
+
 /* Do the range's own samples, if it has any, allow what a group that holds it claims? */
 bool range_agrees(const struct range *range, int node, double min_share);
 
 /*
- * The range with the claim, the threads and the rate of a group that holds it, the rate by its part
- * of the group.
- * A view: it points into both and is never freed.
+ * The range with the claim and the rate of a group that holds it, the rate by its part of the
+ * group, and the group's threads where no sample fell into the range itself. A view: it points into
+ * both and is never freed.
  */
 struct range range_view(const struct range *range, const struct range *evidence);
 
+/* Its pages moved from a node to another: counts moves back and forth. */
+void range_note_move(struct range *range, int from, int to, uint64_t now);
+
 /* Access-seconds per second from the node. */
 double range_rate(const struct range *range, int node);
-double range_total_rate(const struct range *range);
 
 /* Share of the sampled pages that lie on the node, 0 to 1; -1 when residency is unknown. */
 double range_resident_share(const struct range *range, int node);

@@ -1,7 +1,8 @@
 #pragma once
 /*
  * The requests of attribute: plain input, plain result, run in a worker. Each finds its space again
- * by pid and start time when it is done, since the space may have gone meanwhile.
+ * by pid and generation when it is done, since the space may have gone, or hold another program,
+ * meanwhile. It has its own copy of the host: it may run on when everything else has been freed.
  */
 #include "attribute/numa_maps.h"
 #include "attribute/vmas.h"
@@ -9,10 +10,10 @@
 
 struct request {
     struct work work;
-    const struct host *host;
+    struct host host;
     pid_t pid;
-    uint64_t start_ticks;
-    int r; /* result of the read: 0, PROCFS_GONE, PROCFS_DENIED or a negative errno */
+    uint64_t generation; /* of the space */
+    int r;               /* result of the read: 0, PROCFS_GONE, PROCFS_DENIED or a negative errno */
 };
 
 /* Reads and parses /proc/PID/maps. */

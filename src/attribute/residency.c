@@ -66,7 +66,7 @@ static void residency_request_fill(struct residency_request *residency, struct s
         if (!residency_is_due(range, n_ranges, now))
             continue;
         residency->starts[n] = range->start;
-        residency_choose_pages(range, residency->request.host->page_bytes, turn,
+        residency_choose_pages(range, residency->request.host.page_bytes, turn,
                                &residency->pages[n * RESIDENCY_PAGES_PER_RANGE]);
         residency->n_ranges++;
     }
@@ -82,9 +82,9 @@ int residency_request_new(struct residency_request **requestp, struct space *spa
         return -ENOMEM;
     residency->request = (struct request){
         .work = {.ops = ops, .pid = space->pid, .owner = owner, .timeout_nsec = RESIDENCY_TIMEOUT},
-        .host = host,
+        .host = *host,
         .pid = space->pid,
-        .start_ticks = space->start_ticks,
+        .generation = space->generation,
     };
     residency->n_ranges = 0;
     residency->asked_nsec = now;
@@ -100,7 +100,7 @@ int residency_request_new(struct residency_request **requestp, struct space *spa
 void residency_request_run(struct work *work)
 {
     struct residency_request *residency = (struct residency_request *)work;
-    const struct host *host = residency->request.host;
+    const struct host *host = &residency->request.host;
     size_t n_pages = residency->n_ranges * RESIDENCY_PAGES_PER_RANGE;
 
     for (size_t i = 0; i < n_pages; i++)

@@ -5,6 +5,7 @@
 #include "attribute/space.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "attribute/groups.h"
 #include "attribute/tally.h"
@@ -15,7 +16,7 @@
 /* A remote share needs this many accesses: its standard error is then at most 9 %. */
 #define SHARE_MIN_ACCESSES 32.0
 /* A thread that was not sampled for so long is forgotten; it is looked at anew if it wakes. */
-#define THREAD_FORGET_NSEC (60 * NSEC_PER_SEC)
+#define THREAD_FORGET_NSEC (2 * MASK_WINDOW_NSEC + 2 * NSEC_PER_SEC)
 
 int space_new(struct space **spacep, const struct target *target)
 {
@@ -105,6 +106,30 @@ const struct range *space_find_evidence(const struct space *space, const struct 
     return range;
 }
 
+/* A free slot, or where there is none, one after the other. */
+static unsigned space_take_slot(struct space *space)
+{
+    unsigned first = space->n_threads_seen++ % THREAD_MASK_BITS, slot = first;
+
+    while (space->slot_users[slot] && (slot + 1) % THREAD_MASK_BITS != first)
+        slot = (slot + 1) % THREAD_MASK_BITS;
+    if (space->slot_users[slot])
+        slot = first;
+    space->slot_users[slot]++;
+    return slot;
+}
+
+static void space_drop_thread(struct space *space, struct thread *thread)
+{
+    if (!--space->slot_users[thread->slot]) {
+        thread_mask_clear(&space->own_policy, thread->slot);
+        thread_mask_clear(&space->unknown_policy, thread->slot);
+        thread_mask_clear(&space->overdue_policy, thread->slot);
+    }
+    HASH_DEL(space->threads, thread);
+    free(thread);
+}
+
 static struct thread *space_get_thread(struct space *space, pid_t tid)
 {
     struct thread *thread;
@@ -116,7 +141,8 @@ static struct thread *space_get_thread(struct space *space, pid_t tid)
     if (!thread)
         return NULL;
     thread->tid = tid;
-    thread->slot = space->n_threads_seen++ % THREAD_MASK_BITS;
+    thread->slot = space_take_slot(space);
+    thread->is_new = true;
     HASH_ADD(hh, space->threads, tid, sizeof thread->tid, thread);
     thread_mask_set(&space->unknown_policy, thread->slot);
     return thread;
@@ -162,7 +188,7 @@ int space_add_access(struct space *space, const struct access *access, int node,
     space_count_share(space, range, node, access->weight_sec);
     if (range_add(range, access, node, thread->slot) < 0)
         return -ENOMEM;
-    return groups_add(space->groups, vma, range, access, node, thread->slot);
+    return groups_add(space->groups, vma, range, access, node, thread->slot, may_grow);
 }
 
 void space_set_vmas(struct space *space, struct vma_list *vmas, size_t *n_droppedp)
@@ -193,9 +219,13 @@ void space_reset(struct space *space, size_t *n_droppedp)
     vma_list_deinit(&space->vmas);
     tally_clear(&space->totals);
     space->own_policy = space->unknown_policy = (struct thread_mask){0};
+    space->overdue_policy = (struct thread_mask){0};
+    memset(space->slot_users, 0, sizeof space->slot_users);
     space->n_threads_seen = 0;
     space->maps_fd = fd_close(space->maps_fd);
     space->maps_known = space->totals_known = space->denied = false;
+    /* What is out is about the old program, and is dropped when it returns. */
+    space->maps_pending = space->policy_pending = space->residency_pending = false;
     space->maps_wanted = true;
     space->maps_nsec = space->policy_nsec = 0;
     space->round_n = space->round_sec = space->round_remote_sec = 0;
@@ -218,18 +248,65 @@ static void space_forget_threads(struct space *space, uint64_t now)
     struct thread *thread, *next;
 
     HASH_ITER (hh, space->threads, thread, next) {
-        if (thread->seen_nsec + THREAD_FORGET_NSEC > now)
-            continue;
-        HASH_DEL(space->threads, thread);
-        free(thread);
+        if (thread->seen_nsec + THREAD_FORGET_NSEC <= now)
+            space_drop_thread(space, thread);
     }
 }
 
-/* May the range be forgotten? Not while it moves, has evidence, or belongs to a confirmed group. */
+static void space_rotate_masks(struct space *space)
+{
+    struct range *range, *next;
+
+    HASH_ITER (hh, space->ranges, range, next)
+        range_rotate_mask(range);
+    groups_rotate_masks(space->groups);
+}
+
+/* Long rounds end more than one window. */
+static void space_end_windows(struct space *space, uint64_t now)
+{
+    uint64_t n_ended = (now - space->mask_nsec) / MASK_WINDOW_NSEC;
+
+    if (!n_ended)
+        return;
+    space_rotate_masks(space);
+    if (n_ended > 1)
+        space_rotate_masks(space);
+    space->mask_nsec = now;
+}
+
+/* Whatever a thread with its own policy used stays its owner's, also after the thread slept. */
+static void space_mark_bound(struct space *space)
+{
+    struct range *range, *next;
+
+    HASH_ITER (hh, space->ranges, range, next)
+        range->bound_thread |= thread_mask_overlaps(&range->threads, &space->own_policy);
+    groups_mark_bound(space->groups, &space->own_policy);
+}
+
+static void space_age_threads(struct space *space)
+{
+    struct thread *thread, *next;
+
+    space->overdue_policy = (struct thread_mask){0};
+    HASH_ITER (hh, space->threads, thread, next) {
+        if (thread->policy == THREAD_POLICY_UNKNOWN && !thread->is_new)
+            thread_mask_set(&space->overdue_policy, thread->slot);
+        thread->is_new = false;
+    }
+}
+
+/*
+ * May the range be forgotten? Not while it moves, has evidence, or belongs to a confirmed group and
+ * has pages; never what a thread with its own policy used, since it would come back unmarked.
+ */
 static bool space_may_forget(const struct space *space, const struct range *range, double min_share)
 {
-    if (range->moving || tally_total_n(&range->rate) > RANGE_FORGET_SAMPLES)
+    if (range->moving || range->bound_thread || tally_total_n(&range->rate) > RANGE_FORGET_SAMPLES)
         return false;
+    if (range->residency_nsec && tally_total_n(&range->residency) <= 0)
+        return true;
     return space_find_evidence(space, range, min_share) == range;
 }
 
@@ -240,7 +317,10 @@ void space_close_round(struct space *space, double min_share, double elapsed_sec
     size_t n_dropped = 0;
 
     space_close_share(space);
+    space_mark_bound(space);
+    space_end_windows(space, now);
     space_forget_threads(space, now);
+    space_age_threads(space);
     groups_close_round(space->groups, min_share, elapsed_sec, now);
     HASH_ITER (hh, space->ranges, range, next) {
         range_close_round(range, min_share, elapsed_sec, now);
@@ -253,7 +333,7 @@ void space_close_round(struct space *space, double min_share, double elapsed_sec
 }
 
 /* Makes the ranges of one confirmed group that no sample has fallen into yet, at most `limit`. */
-static size_t space_fill_group(struct space *space, const struct range *group, size_t limit)
+static size_t space_fill_group(struct space *space, struct range *group, size_t limit)
 {
     const struct vma *vma = space_find_vma(space, group->start);
     size_t n_made = 0;
@@ -267,6 +347,7 @@ static size_t space_fill_group(struct space *space, const struct range *group, s
             return n_made;
         n_made++;
     }
+    group->filled = n_made < limit;
     return n_made;
 }
 
@@ -277,7 +358,7 @@ size_t space_fill_gaps(struct space *space, size_t limit)
 
     for (unsigned level = 0; level < GROUP_LEVELS; level++) {
         HASH_ITER (hh, space->groups[level], group, next) {
-            if (group->claim.n_passes >= CLAIM_PASSES && n_made < limit)
+            if (group->claim.n_passes >= CLAIM_PASSES && !group->filled && n_made < limit)
                 n_made += space_fill_group(space, group, limit - n_made);
         }
     }
@@ -288,10 +369,12 @@ void space_mark_thread_policies(struct space *space)
 {
     struct thread *thread, *next;
 
-    space->unknown_policy = (struct thread_mask){0};
+    space->unknown_policy = space->overdue_policy = (struct thread_mask){0};
     HASH_ITER (hh, space->threads, thread, next) {
         if (thread->policy == THREAD_POLICY_UNKNOWN)
             thread_mask_set(&space->unknown_policy, thread->slot);
+        if (thread->policy == THREAD_POLICY_UNKNOWN && !thread->is_new)
+            thread_mask_set(&space->overdue_policy, thread->slot);
         if (thread->policy == THREAD_POLICY_OWN)
             thread_mask_set(&space->own_policy, thread->slot);
     }

@@ -13,7 +13,7 @@ CLEANUP_DEFINE(struct space *, space_free)
 enum {
     SPACE_OUTSIDE = 1, /* the address is in no known VMA */
     SPACE_UNMOVABLE,   /* it is in a mapping of a kind that is never moved */
-    SPACE_CAPPED,      /* a new range was needed and may_grow is false */
+    SPACE_CAPPED, /* a new range was needed and may_grow is false (then no group is made either) */
 };
 
 /*

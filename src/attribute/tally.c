@@ -87,15 +87,6 @@ double tally_total_n(const struct tally *tally)
     return sum;
 }
 
-double tally_total_sec(const struct tally *tally)
-{
-    double sum = 0;
-
-    for (size_t i = 0; i < tally->n_entries; i++)
-        sum += tally->entries[i].sec;
-    return sum;
-}
-
 int tally_best(const struct tally *tally)
 {
     const struct tally_entry *best = NULL;

@@ -12,7 +12,6 @@ void tally_scale(struct tally *tally, double factor);
 double tally_n(const struct tally *tally, int node);
 double tally_sec(const struct tally *tally, int node);
 double tally_total_n(const struct tally *tally);
-double tally_total_sec(const struct tally *tally);
 /* The node with most samples, the lowest id among equals; -1 when empty. */
 int tally_best(const struct tally *tally);
 /* Return: 0 or -ENOMEM with *to unchanged. */

@@ -10,9 +10,11 @@
 
 #include "ctl/client.h"
 #include "ctl/verbs.h"
+#include "report/text.h"
 #include "util/array.h"
 #include "util/nsec.h"
 
+/* Above all characters, so that optopt tells a short option that does not exist from a long one. */
 enum {
     OPTION_BUS = 256,
     OPTION_JSON,
@@ -62,14 +64,22 @@ static const struct verb verbs[] = {
 
 __attribute__((format(printf, 1, 2))) static int fail_usage(const char *format, ...)
 {
+    char what[256], text[256];
     va_list arguments;
 
-    fputs("numabctl: ", stderr);
     va_start(arguments, format);
-    vfprintf(stderr, format, arguments);
+    vsnprintf(what, sizeof what, format, arguments);
     va_end(arguments);
-    fputs(" (see numabctl --help)\n", stderr);
+    fprintf(stderr, "numabctl: %s (see numabctl --help)\n", text_escape(text, sizeof text, what));
     return EXIT_USAGE;
+}
+
+/* Inside "-xy" the word before optind is not yet the one that is wrong. */
+static int fail_option(const char *word)
+{
+    if (optopt > 0 && optopt < OPTION_BUS)
+        return fail_usage("unknown option -%c", optopt);
+    return fail_usage("unknown option %s", word);
 }
 
 static const struct verb *find_verb(const char *name)
@@ -143,7 +153,7 @@ static int run(int argc, char **argv)
         else if (option == ':')
             return fail_usage("%s needs a value", argv[optind - 1]);
         else if (option == '?')
-            return fail_usage("unknown option %s", argv[optind - 1]);
+            return fail_option(argv[optind - 1]);
     }
     return run_verb(argc, argv, &options);
 }

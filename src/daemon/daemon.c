@@ -13,6 +13,7 @@
 #include <systemd/sd-event.h>
 
 #include "daemon/control.h"
+#include "daemon/limits.h"
 #include "daemon/privilege.h"
 #include "numabd/pipeline.h"
 #include "report/journal.h"
@@ -51,22 +52,32 @@ static void log_line(void *userdata, const char *line)
     journal(JOURNAL_WARNING, "%s", line);
 }
 
-/* Return: 0, DAEMON_BAD_CONFIG (message in *error), or a negative errno. */
+/*
+ * A file that was there at start and is missing now is no wish for the defaults: what it excluded
+ * would be moved. Return: 0, DAEMON_BAD_CONFIG, or a negative errno, both with a message in *error.
+ */
 static int daemon_load_config(const struct daemon *daemon, struct config **configp,
                               struct config_error *error)
 {
-    int r = config_new(configp, daemon->options.config_path, error);
+    const struct daemon_options *options = &daemon->options;
+    bool at_start = !daemon->pipeline;
+    CLEANUP(config_freep) struct config *config = NULL;
+    int r = config_new(&config, options->config_path, error);
 
-    if (r == CONFIG_MISSING && !daemon->options.config_is_given)
-        r = config_new_default(configp);
+    if (r == CONFIG_MISSING && at_start && !options->config_is_given)
+        r = config_new_default(&config);
+    if (!r)
+        r = config_resolve_users(config, options->config_path, options->root, error);
     if (r < 0)
         snprintf(error->message, sizeof error->message, "%s: %s", daemon->options.config_path,
                  strerror(-r));
     if (r > 0)
         return DAEMON_BAD_CONFIG;
-    if (!r && daemon->options.observe)
-        (*configp)->observe = true;
-    return r;
+    if (r < 0)
+        return r;
+    config->observe |= options->observe;
+    *configp = TAKE(config);
+    return 0;
 }
 
 static int daemon_reload(struct daemon *daemon, char *message, size_t message_size)
@@ -101,6 +112,13 @@ static void on_late(void *userdata, pid_t pid, const char *name)
     pipeline_on_late(daemon->pipeline, pid, name);
 }
 
+static void on_returned(void *userdata, pid_t pid)
+{
+    struct daemon *daemon = userdata;
+
+    pipeline_on_returned(daemon->pipeline, pid);
+}
+
 static int rearm(sd_event_source *timer, uint64_t usec)
 {
     int r = sd_event_source_set_time_relative(timer, usec);
@@ -115,6 +133,7 @@ static int on_drain(sd_event_source *source, uint64_t usec, void *userdata)
     (void)usec;
     (void)pipeline_drain(daemon->pipeline);
     worker_pool_check(daemon->pool, nsec_now(), on_late, daemon);
+    pipeline_on_lost(daemon->pipeline, worker_pool_lost(daemon->pool));
     return rearm(source, DRAIN_USEC);
 }
 
@@ -267,7 +286,11 @@ static int daemon_add_timers(struct daemon *daemon)
     return daemon_add_timer(daemon, &daemon->drain_timer, on_drain);
 }
 
-static void daemon_start_control(struct daemon *daemon)
+/*
+ * Before the source: a second numabd must not even sample.
+ * Return: 0 or DAEMON_BUSY.
+ */
+static int daemon_start_control(struct daemon *daemon)
 {
     const char *directory = getenv("RUNTIME_DIRECTORY");
     int r;
@@ -275,11 +298,14 @@ static void daemon_start_control(struct daemon *daemon)
     if (!directory || !directory[0])
         directory = RUNTIME_DIRECTORY;
     r = control_new(&daemon->control, daemon->event, directory, &report_ops, daemon);
-    if (r == CONTROL_BUSY)
+    if (r == CONTROL_BUSY) {
         journal(JOURNAL_ERROR, "another numabd answers at %s/bus", directory);
-    else if (r < 0)
+        return DAEMON_BUSY;
+    }
+    if (r < 0)
         journal(JOURNAL_WARNING, "no control socket at %s/bus, ignoring: %s", directory,
                 strerror(-r));
+    return 0;
 }
 
 static int daemon_new_parts(struct daemon *daemon)
@@ -291,6 +317,7 @@ static int daemon_new_parts(struct daemon *daemon)
     r = worker_pool_new(&daemon->pool, pipeline_n_lanes(daemon->topology));
     if (r < 0)
         return r;
+    worker_pool_on_returned(daemon->pool, on_returned, daemon);
     daemon->host = is_live(daemon) ? host_live() : host_root(daemon->options.root);
     return is_live(daemon) ? procs_new_live(&daemon->procs)
                            : procs_new_root(&daemon->procs, daemon->options.root);
@@ -318,6 +345,7 @@ static int daemon_start(struct daemon *daemon, struct config *config)
 {
     int r = sd_event_new(&daemon->event);
 
+    limits_raise();
     if (r >= 0)
         r = daemon_add_signals(daemon);
     if (r >= 0)
@@ -327,15 +355,23 @@ static int daemon_start(struct daemon *daemon, struct config *config)
         return r;
     }
     r = daemon_new_pipeline(daemon, config);
+    if (r >= 0 && daemon_start_control(daemon))
+        return DAEMON_BUSY;
     if (r >= 0)
         r = daemon_start_source(daemon);
     if (r >= 0)
         r = daemon_add_timers(daemon);
     if (r >= 0)
-        daemon_start_control(daemon);
-    if (r >= 0)
         r = sd_event_set_watchdog(daemon->event, true);
     return r < 0 ? r : 0;
+}
+
+/* "//", "/." and links are "/" too. */
+static bool leads_to_live_root(const char *path)
+{
+    CLEANUP(freep) char *real = realpath(path, NULL);
+
+    return real && strcmp(real, "/") == 0;
 }
 
 int daemon_new(struct daemon **daemonp, const struct daemon_options *options)
@@ -348,26 +384,31 @@ int daemon_new(struct daemon **daemonp, const struct daemon_options *options)
     if (!daemon)
         return -ENOMEM;
     daemon->options = *options;
+    if (leads_to_live_root(options->root))
+        daemon->options.root = "/";
     r = daemon_load_config(daemon, &config, &error);
     if (r) {
         journal(JOURNAL_ERROR, "%s", error.message);
         return r;
     }
     r = daemon_start(daemon, config);
-    if (r < 0) {
+    if (r < 0)
         journal(JOURNAL_ERROR, "cannot start: %s", strerror(-r));
+    if (r)
         return r;
-    }
     *daemonp = TAKE(daemon);
     return 0;
 }
 
-/* A move that is under way may end and be counted; what waits or blocks is not waited for. */
+/* What runs gets some time to end and be counted; what waits is dropped. */
 static void daemon_settle(struct daemon *daemon)
 {
     uint64_t end = nsec_now() + SETTLE_NSEC;
 
-    for (size_t lane = 0; daemon->pipeline && lane < pipeline_n_lanes(daemon->topology); lane++)
+    if (!daemon->pipeline)
+        return;
+    worker_pool_wind_down(daemon->pool);
+    for (size_t lane = 0; lane < pipeline_n_lanes(daemon->topology); lane++)
         while (worker_pool_pending(daemon->pool, lane) && nsec_now() < end) {
             usleep(SETTLE_STEP_USEC);
             worker_pool_dispatch(daemon->pool, 0);
@@ -400,9 +441,11 @@ static void daemon_announce(struct daemon *daemon)
     if (difference)
         journal(JOURNAL_WARNING, "libnuma sees another topology, ignoring: %s", difference);
     (void)pipeline_status(daemon->pipeline, nsec_now(), &report);
-    journal(JOURNAL_INFO, "numabd %s %s, %u memory nodes, sources %s%s%s", NUMABD_VERSION,
-            report.state, report.n_memory_nodes, report.sources, report.why[0] ? ": " : "",
-            report.why);
+    if (report.why[0])
+        journal(JOURNAL_INFO, "version %s, %s: %s", NUMABD_VERSION, report.state, report.why);
+    else
+        journal(JOURNAL_INFO, "version %s, %s %u memory nodes, sources: %s", NUMABD_VERSION,
+                report.state, report.n_memory_nodes, report.sources);
     sd_notifyf(false, "READY=1\nSTATUS=%s%s%s", report.state, report.why[0] ? ": " : "",
                report.why);
 }

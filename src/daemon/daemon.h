@@ -9,18 +9,19 @@
 struct daemon_options {
     const char *config_path;
     bool config_is_given; /* --config: the file must exist */
-    const char *root;     /* "/" on the live machine */
+    const char *root;     /* of the live machine: any path that leads to "/" */
     bool observe;         /* --observe: whatever the file says */
 };
 
 struct daemon;
 
 /*
- * Everything that can fail at start; failures are logged here. Return: 0, DAEMON_BAD_CONFIG, or a
+ * Everything that can fail at start; failures are logged here. Return: 0, one of the below, or a
  * negative errno.
  */
 enum {
-    DAEMON_BAD_CONFIG = 1
+    DAEMON_BAD_CONFIG = 1,
+    DAEMON_BUSY, /* another numabd has the control socket */
 };
 int daemon_new(struct daemon **daemonp, const struct daemon_options *options);
 struct daemon *daemon_free(struct daemon *daemon);

@@ -8,9 +8,19 @@
 
 #include "daemon/daemon.h"
 #include "numabd/config.h"
+#include "report/text.h"
 
 enum {
     EXIT_USAGE = 2,
+};
+
+/* Above all characters, so that optopt tells a short option that does not exist from a long one. */
+enum {
+    OPTION_OBSERVE = 256,
+    OPTION_CONFIG,
+    OPTION_ROOT,
+    OPTION_VERSION,
+    OPTION_HELP,
 };
 
 static const char help[] =
@@ -33,8 +43,19 @@ enum verdict {
 
 static enum verdict usage_error(const char *what, const char *argument)
 {
-    fprintf(stderr, "numabd: %s%s (try --help)\n", what, argument);
+    char text[256];
+
+    text_escape(text, sizeof text, argument);
+    fprintf(stderr, "numabd: %s%s (try --help)\n", what, text);
     return OPTIONS_BAD;
+}
+
+/* Inside "-xy" the word before optind is not yet the one that is wrong. */
+static enum verdict unknown_option(const char *word)
+{
+    char name[] = {'-', (char)optopt, '\0'};
+
+    return usage_error("unknown option ", optopt > 0 && optopt < OPTION_OBSERVE ? name : word);
 }
 
 static enum verdict print(const char *text)
@@ -45,32 +66,35 @@ static enum verdict print(const char *text)
 static enum verdict parse_options(struct daemon_options *options, int argc, char **argv)
 {
     static const struct option longs[] = {
-        {"observe", no_argument, NULL, 'o'},    {"config", required_argument, NULL, 'c'},
-        {"root", required_argument, NULL, 'r'}, {"version", no_argument, NULL, 'v'},
-        {"help", no_argument, NULL, 'h'},       {0},
+        {"observe", no_argument, NULL, OPTION_OBSERVE},
+        {"config", required_argument, NULL, OPTION_CONFIG},
+        {"root", required_argument, NULL, OPTION_ROOT},
+        {"version", no_argument, NULL, OPTION_VERSION},
+        {"help", no_argument, NULL, OPTION_HELP},
+        {0},
     };
     int option;
 
     while ((option = getopt_long(argc, argv, ":", longs, NULL)) != -1) {
         switch (option) {
-        case 'o':
+        case OPTION_OBSERVE:
             options->observe = true;
             break;
-        case 'c':
+        case OPTION_CONFIG:
             options->config_path = optarg;
             options->config_is_given = true;
             break;
-        case 'r':
+        case OPTION_ROOT:
             options->root = optarg;
             break;
-        case 'v':
+        case OPTION_VERSION:
             return print("numabd " NUMABD_VERSION "\n");
-        case 'h':
+        case OPTION_HELP:
             return print(help);
         case ':':
             return usage_error("argument missing after ", argv[optind - 1]);
         default:
-            return usage_error("unknown option ", argv[optind - 1]);
+            return unknown_option(argv[optind - 1]);
         }
     }
     if (optind < argc)
@@ -88,7 +112,7 @@ static int run(const struct daemon_options *options)
         return EXIT_USAGE;
     if (!r)
         r = daemon_run(daemon);
-    return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+    return r ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
 int main(int argc, char **argv)

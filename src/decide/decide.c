@@ -31,9 +31,16 @@ static enum reason judge_policy(const struct candidate *candidate, const struct 
         return candidate->vma->kind;
     if (candidate->vma->policy != REASON_NONE)
         return candidate->vma->policy;
-    if (thread_mask_overlaps(&range->threads, &space->own_policy))
+    if (range->bound_thread || thread_mask_overlaps(&range->threads, &space->own_policy))
         return REASON_THREAD_POLICY;
-    if (thread_mask_overlaps(&range->threads, &space->unknown_policy))
+    if (thread_mask_overlaps(&range->threads, &space->overdue_policy))
+        return REASON_POLICY_UNKNOWN;
+    /*
+     * A thread that came in this round cannot be what two windows of this range's own samples rest
+     * on, so it holds nothing up; but what follows a group may be that thread's alone.
+     */
+    if (candidate->evidence && candidate->evidence != candidate->range &&
+        thread_mask_overlaps(&candidate->range->threads, &space->unknown_policy))
         return REASON_POLICY_UNKNOWN;
     return REASON_NONE;
 }
@@ -99,7 +106,7 @@ enum reason decide_range(const struct decide_env *env, const struct candidate *c
         .pid = candidate->space->pid,
         .start = candidate->range->start,
         .end = candidate->range->end,
-        .observe = env->config->observe || candidate->space->denied,
+        .observe = env->config->observe || env->observe || candidate->space->denied,
     };
     if (reason == REASON_NONE)
         reason = judge_state(candidate, &range, env->now);

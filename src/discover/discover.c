@@ -88,14 +88,6 @@ const struct reason_counts *discover_counts(const struct discover *discover)
     return &discover->counts;
 }
 
-void discover_drop(struct discover *discover, pid_t pid)
-{
-    struct target *target = discover_find(discover, pid);
-
-    if (target)
-        remove_target(discover, target);
-}
-
 void discover_reset(struct discover *discover)
 {
     struct target *target, *next;
@@ -174,6 +166,19 @@ static int hold(const struct procs *procs, struct target *target)
     return 0;
 }
 
+/* Without memory nothing goes on; any other failure is one of the process that was read. */
+static bool costs_all(int r)
+{
+    return r == -ENOMEM;
+}
+
+/* One that was excluded stays so until it can be judged. */
+static void leave_alone(struct target *target)
+{
+    if (target->reason != REASON_EXCLUDED)
+        target->reason = REASON_NO_PERMISSION;
+}
+
 static int scan_process(struct discover *discover, const struct config *config,
                         const struct process *seen, uint64_t now)
 {
@@ -185,6 +190,10 @@ static int scan_process(struct discover *discover, const struct config *config,
     target->seen_scan = discover->scan;
     update_facts(target, seen);
     r = judge_target(&discover->judge, config, target, now);
+    if (r < 0 && !costs_all(r)) {
+        leave_alone(target);
+        r = 0;
+    }
     if (!r && target->reason == REASON_NONE)
         r = hold(discover->judge.procs, target);
     if (!r && target->reason != REASON_NONE)
@@ -257,7 +266,7 @@ static int look_at(struct discover *discover, const struct config *config, pid_t
     int r = procs->ops->read_one(procs->self, pid, &process);
 
     if (r)
-        return r < 0 ? r : 0;
+        return costs_all(r) ? r : 0;
     if (target)
         discover->counts.n[target->reason]--;
     r = scan_process(discover, config, &process, now);

@@ -64,12 +64,15 @@ int proc_files_mems_allowed(const char *root, pid_t pid, char **textp)
     return r ? r : fold_malformed(proc_text_mems_allowed(text, textp));
 }
 
-int proc_files_euid(const char *root, pid_t pid, uid_t *uidp)
+int proc_files_uid(const char *root, pid_t pid, struct process *process)
 {
     CLEANUP(freep) char *text = NULL;
     int r = read_proc(root, pid, "status", &text);
 
-    return r ? r : fold_malformed(proc_text_euid(text, uidp));
+    if (!r)
+        r = fold_malformed(proc_text_euid(text, &process->uid));
+    process->uid_known = !r;
+    return r;
 }
 
 int proc_files_cgroup(const char *root, pid_t pid, char **pathp)

@@ -13,7 +13,7 @@ int proc_files_comm(const char *root, pid_t pid, struct process *process);
 
 /* Return: the same. */
 int proc_files_mems_allowed(const char *root, pid_t pid, char **textp);
-int proc_files_euid(const char *root, pid_t pid, uid_t *uidp);
+int proc_files_uid(const char *root, pid_t pid, struct process *process);
 int proc_files_cgroup(const char *root, pid_t pid, char **pathp);
 
 /* The target of the link exe. Return: the same. */

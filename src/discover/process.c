@@ -7,8 +7,8 @@ void process_deinit(struct process *process)
 {
     free(process->exe);
     free(process->cgroup);
-    free(process->user);
-    process->exe = process->cgroup = process->user = NULL;
+    process->exe = process->cgroup = NULL;
+    process->uid_known = false;
 }
 
 void process_list_deinit(struct process_list *list)

@@ -22,7 +22,7 @@
 /* PIDS_VAL takes four arguments up to procps 4.0.4 and three since: this is what it stands for. */
 #define ITEM(stack, item, type) ((stack)->head[item].result.type)
 
-/* Positions in the two item lists. */
+/* Positions in the item list. */
 enum {
     LIST_PID,
     LIST_COMM,
@@ -33,14 +33,8 @@ enum {
     LIST_COUNT
 };
 
-enum {
-    DETAIL_EUID,
-    DETAIL_USER,
-    DETAIL_COUNT
-};
-
 struct live {
-    struct pids_info *list, *detail;
+    struct pids_info *list;
     uint64_t page_bytes;
 };
 
@@ -50,8 +44,6 @@ static void live_free(void *self)
 
     if (live->list)
         procps_pids_unref(&live->list);
-    if (live->detail)
-        procps_pids_unref(&live->detail);
     free(live);
 }
 
@@ -104,26 +96,14 @@ static int live_read_one(void *self, pid_t pid, struct process *process)
     return 0;
 }
 
-static int read_user(struct live *live, struct process *process)
-{
-    unsigned pid = (unsigned)process->pid;
-    struct pids_fetch *fetch = procps_pids_select(live->detail, &pid, 1, PIDS_SELECT_PID);
-
-    if (!fetch)
-        return error_errno();
-    if (fetch->counts->total < 1)
-        return DISCOVER_GONE;
-    process->uid = ITEM(fetch->stacks[0], DETAIL_EUID, u_int);
-    process->user = strdup(ITEM(fetch->stacks[0], DETAIL_USER, str));
-    return process->user ? 0 : -ENOMEM;
-}
-
 static int live_read_detail(void *self, struct process *process)
 {
     int r;
 
+    (void)self;
     process_deinit(process);
-    if ((r = read_user(self, process)))
+    r = proc_files_uid("/", process->pid, process);
+    if (r < 0 || r == DISCOVER_GONE)
         return r;
     if ((r = proc_files_comm("/", process->pid, process)) < 0)
         return r;
@@ -161,16 +141,12 @@ int procs_new_live(struct procs *procs)
         [LIST_PID] = PIDS_ID_PID,   [LIST_COMM] = PIDS_CMD,         [LIST_RSS] = PIDS_RSS,
         [LIST_THREADS] = PIDS_NLWP, [LIST_START] = PIDS_TICS_BEGAN, [LIST_FLAGS] = PIDS_FLAGS,
     };
-    enum pids_item detail[DETAIL_COUNT] = {
-        [DETAIL_EUID] = PIDS_ID_EUID, [DETAIL_USER] = PIDS_ID_EUSER};
     int r;
 
     if (!live)
         return -ENOMEM;
     live->page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
     if ((r = procps_pids_new(&live->list, list, LIST_COUNT)) < 0)
-        return r;
-    if ((r = procps_pids_new(&live->detail, detail, DETAIL_COUNT)) < 0)
         return r;
     *procs = (struct procs){.ops = &live_ops, .self = TAKE(live)};
     return 0;

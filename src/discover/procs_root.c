@@ -1,10 +1,9 @@
 /*
  * Processes of a tree of files, for --root and tests: the same facts as libproc2 gives, read from
- * ROOT/proc/PID. User names are those of ROOT/etc/passwd, not this machine's.
+ * ROOT/proc/PID.
  */
 #include <errno.h>
 #include <limits.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,8 +42,8 @@ static int append_process(struct process_list *list, const char *root, pid_t pid
     struct process process = {0};
     int r = proc_files_stat(root, pid, &process);
 
-    if (r)
-        return r < 0 ? r : 0;
+    if (r) /* one that cannot be read is left out, and so left alone */
+        return r == -ENOMEM ? r : 0;
     if (ARRAY_RESERVE(list->items, list->cap, list->n_items + 1) < 0)
         return -ENOMEM;
     list->items[list->n_items++] = process;
@@ -81,39 +80,13 @@ static int root_list(void *self, struct process_list *list)
     return r;
 }
 
-static int copy_user(const char *passwd, uid_t uid, char **userp)
-{
-    CLEANUP(fclosep) FILE *file = fopen(passwd, "re");
-    struct passwd entry, *found = NULL;
-    char buf[4096];
-
-    while (file && !fgetpwent_r(file, &entry, buf, sizeof(buf), &found))
-        if (entry.pw_uid == uid) {
-            *userp = strdup(entry.pw_name);
-            return *userp ? 0 : -ENOMEM;
-        }
-    return asprintf(userp, "%u", uid) < 0 ? -ENOMEM : 0;
-}
-
-static int read_user(const struct root *root, struct process *process)
-{
-    CLEANUP(freep) char *passwd = NULL;
-    int r = proc_files_euid(root->path, process->pid, &process->uid);
-
-    if (r)
-        return r;
-    if (asprintf(&passwd, "%s/etc/passwd", root->path) < 0)
-        return -ENOMEM;
-    return copy_user(passwd, process->uid, &process->user);
-}
-
 static int root_read_detail(void *self, struct process *process)
 {
     struct root *root = self;
     int r;
 
     process_deinit(process);
-    r = read_user(root, process);
+    r = proc_files_uid(root->path, process->pid, process);
     if (r < 0 || r == DISCOVER_GONE)
         return r;
     if ((r = proc_files_cgroup(root->path, process->pid, &process->cgroup)) < 0)

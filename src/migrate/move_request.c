@@ -24,11 +24,12 @@ int move_request_new(struct move_request **requestp, const struct host *host,
 
     if (!request)
         return -ENOMEM;
-    request->host = host;
+    request->host = *host;
     request->work.pid = space->pid;
     request->work.timeout_nsec = MOVE_TIMEOUT;
     request->outcome.pid = space->pid;
     request->outcome.start_ticks = space->start_ticks;
+    request->outcome.generation = space->generation;
     request->outcome.node = node;
     request->pidfd = fd_copy(target->ref.fd);
     request->maps_fd = fd_copy(space->maps_fd);
@@ -52,8 +53,9 @@ int move_request_add(struct move_request *request, uint64_t start, uint64_t end)
 }
 
 /* Is it still the process, and the program in it, that the plan was made for? */
-static bool is_same(const struct move_request *request)
+static bool is_same(const void *userdata)
 {
+    const struct move_request *request = userdata;
     struct pollfd ended = {.fd = request->pidfd, .events = POLLIN};
     char byte;
 
@@ -78,7 +80,7 @@ static int count_range(struct moved_range *range, const int *before, const int *
 static int count_ranges(struct move_request *request, const int *before, const int *at)
 {
     struct outcome *outcome = &request->outcome;
-    size_t page_bytes = request->host->page_bytes, first = 0;
+    size_t page_bytes = request->host.page_bytes, first = 0;
 
     for (size_t i = 0; i < outcome->n_ranges; i++) {
         struct moved_range *range = &outcome->ranges[i];
@@ -98,7 +100,7 @@ static size_t list_pages(const struct move_request *request, void **pages)
 
     for (size_t i = 0; i < outcome->n_ranges; i++)
         for (uint64_t addr = outcome->ranges[i].start; addr < outcome->ranges[i].end;
-             addr += request->host->page_bytes) {
+             addr += request->host.page_bytes) {
             if (pages)
                 pages[n] = (void *)(uintptr_t)addr;
             n++;
@@ -111,6 +113,12 @@ static int move_ranges(struct move_request *request)
     CLEANUP(freep) void **pages = NULL;
     CLEANUP(freep) int *before = NULL;
     CLEANUP(freep) int *at = NULL;
+    const struct pages_owner owner = {
+        .host = &request->host,
+        .pid = request->outcome.pid,
+        .is_same = is_same,
+        .userdata = request,
+    };
     struct outcome *outcome = &request->outcome;
     size_t n = list_pages(request, NULL);
     int error;
@@ -121,8 +129,7 @@ static int move_ranges(struct move_request *request)
     if (!pages || !before || !at)
         return ENOMEM;
     list_pages(request, pages);
-    error = pages_move(request->host, outcome->pid, pages, n, outcome->node, before, at,
-                       &outcome->ledger);
+    error = pages_move(&owner, pages, n, outcome->node, before, at, &outcome->ledger);
     return count_ranges(request, before, at) < 0 ? ENOMEM : error;
 }
 

@@ -6,8 +6,8 @@
 
 struct move_request {
     struct work work;
-    const struct host *host;
-    int pidfd, maps_fd; /* own copies: identity is checked right before the act; -1 = not checked */
+    struct host host;   /* own copies, for it may run on when everything else has been freed */
+    int pidfd, maps_fd; /* identity is checked right before each act; -1 = not checked */
     uint64_t planned_bytes;
     struct outcome outcome;
     size_t cap;

@@ -28,8 +28,7 @@
 #define REFUSED_IN_ROW_MAX 8
 
 struct mover {
-    const struct host *host;
-    pid_t pid;
+    const struct pages_owner *owner;
     int node;
     int *at;
     struct ledger *ledger;
@@ -85,6 +84,14 @@ static void mover_settle(struct mover *mover, size_t i, int status)
         mover->at[mover->index[i]] = status;
 }
 
+static long mover_ask(const struct mover *mover, size_t n, const int *nodes, int *status)
+{
+    const struct host *host = mover->owner->host;
+
+    return host->ops->move_pages(host->self, mover->owner->pid, n, mover->pages, nodes, status,
+                                 nodes ? MPOL_MF_MOVE : 0);
+}
+
 /* Asks where the first n pages left are; those without an answer count as absent. */
 static int mover_query(struct mover *mover, size_t n, int *status)
 {
@@ -92,8 +99,7 @@ static int mover_query(struct mover *mover, size_t n, int *status)
 
     for (size_t i = 0; i < n; i++)
         status[i] = -ENOENT;
-    r = mover->host->ops->move_pages(mover->host->self, mover->pid, n, mover->pages, NULL, status,
-                                     0);
+    r = mover_ask(mover, n, NULL, status);
     return r < 0 ? (int)-r : 0;
 }
 
@@ -185,6 +191,12 @@ static void mover_refuse(struct mover *mover, int error, bool progress)
     mover_give_up(mover, error, mover_count_block(mover));
 }
 
+/* A call may take long, and the process may have become another one meanwhile. */
+static bool mover_is_same(const struct mover *mover)
+{
+    return !mover->owner->is_same || mover->owner->is_same(mover->owner->userdata);
+}
+
 /* One call for the first n pages left. *progressp: did any page arrive or turn out absent? */
 static int mover_call(struct mover *mover, size_t n, bool *progressp)
 {
@@ -194,8 +206,7 @@ static int mover_call(struct mover *mover, size_t n, bool *progressp)
 
     for (size_t i = 0; i < n; i++)
         mover->status[i] = UNWRITTEN;
-    r = mover->host->ops->move_pages(mover->host->self, mover->pid, n, mover->pages, mover->nodes,
-                                     mover->status, MPOL_MF_MOVE);
+    r = mover_ask(mover, n, mover->nodes, mover->status);
     error = mover_requery(mover, n);
     if (error)
         return r < 0 ? (int)-r : error;
@@ -216,6 +227,10 @@ static int mover_run(struct mover *mover)
     while (mover->n_left && !error && mover->n_refused < PAGES_REFUSED_MAX) {
         bool progress = false;
 
+        if (!mover_is_same(mover)) {
+            mover_drop_front(mover, ESRCH, mover->n_left);
+            return ESRCH;
+        }
         if (size > mover->n_left)
             size = mover->n_left;
         error = mover_call(mover, size, &progress);
@@ -238,11 +253,11 @@ static void mover_take_misplaced(struct mover *mover, void *const *pages, size_t
     mover->ledger->n_tried += mover->n_left;
 }
 
-int pages_move(const struct host *host, pid_t pid, void *const *pages, size_t n, int node,
-               int *before, int *at, struct ledger *ledger)
+int pages_move(const struct pages_owner *owner, void *const *pages, size_t n, int node, int *before,
+               int *at, struct ledger *ledger)
 {
     CLEANUP(mover_deinit)
-    struct mover mover = {.host = host, .pid = pid, .node = node, .at = at, .ledger = ledger};
+    struct mover mover = {.owner = owner, .node = node, .at = at, .ledger = ledger};
     int error;
 
     for (size_t i = 0; i < n; i++)

@@ -8,11 +8,19 @@
 /* Pages known to refuse, in one call of pages_move, before the rest is left for later. */
 #define PAGES_REFUSED_MAX 64
 
+/* Whose pages. is_same: NULL, or asked right before each move: false stops with ESRCH. */
+struct pages_owner {
+    const struct host *host;
+    pid_t pid;
+    bool (*is_same)(const void *userdata);
+    const void *userdata;
+};
+
 /*
  * Moves pages[0..n) to `node` unless they lie there. at[i] becomes the node where page i lies at
  * the end, or a negative errno for absent pages; before[i] the same at the beginning. Only pages
  * that lie elsewhere are handed to the kernel. Return: 0, or the positive errno of a refused call
  * (what was moved until then is in the ledger).
  */
-int pages_move(const struct host *host, pid_t pid, void *const *pages, size_t n, int node,
-               int *before, int *at, struct ledger *ledger);
+int pages_move(const struct pages_owner *owner, void *const *pages, size_t n, int node, int *before,
+               int *at, struct ledger *ledger);

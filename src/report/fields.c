@@ -45,6 +45,7 @@ static const struct field status_fields[] = {
     STATUS(n_foreign, FIELD_UINT64),
     STATUS(n_lost, FIELD_UINT64),
     STATUS(n_unresolved, FIELD_UINT64),
+    STATUS(n_capped, FIELD_UINT64),
     STATUS(n_accesses, FIELD_UINT64),
     STATUS(pages_tried, FIELD_UINT64),
     STATUS(pages_moved, FIELD_UINT64),

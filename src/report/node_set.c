@@ -3,16 +3,12 @@
  */
 #include "report/node_set.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "numabd/topology.h"
 #include "util/array.h"
-
-enum {
-    NODE_ID_MAX = 1023
-}; /* MAX_NUMNODES of the largest kernel configurations, less one */
 
 void node_set_deinit(struct node_set *set)
 {
@@ -36,48 +32,25 @@ int node_set_add(struct node_set *set, int id)
     return 0;
 }
 
-static int parse_id(const char **textp, int *idp)
+struct list_reader {
+    struct node_set *set;
+    int r;
+};
+
+static void list_reader_visit(void *userdata, int id)
 {
-    unsigned long id;
-    char *end;
+    struct list_reader *reader = userdata;
 
-    if (!isdigit((unsigned char)**textp))
-        return -EINVAL;
-    id = strtoul(*textp, &end, 10);
-    if (id > NODE_ID_MAX)
-        return -EINVAL;
-    *textp = end;
-    *idp = (int)id;
-    return 0;
-}
-
-static int add_range(struct node_set *set, const char **textp)
-{
-    int first, last, r = parse_id(textp, &first);
-
-    last = first;
-    if (r == 0 && **textp == '-') {
-        (*textp)++;
-        r = parse_id(textp, &last);
-    }
-    for (int id = first; r == 0 && id <= last; id++)
-        r = node_set_add(set, id);
-    return r;
+    if (!reader->r)
+        reader->r = node_set_add(reader->set, id);
 }
 
 int node_set_add_list(struct node_set *set, const char *text)
 {
-    while (*text && *text != '\n') {
-        int r = add_range(set, &text);
+    struct list_reader reader = {.set = set};
+    int r = topology_parse_list(text, TOPOLOGY_NODE_MAX, list_reader_visit, &reader);
 
-        if (r < 0)
-            return r;
-        if (*text == ',')
-            text++;
-        else if (*text && *text != '\n')
-            return -EINVAL;
-    }
-    return 0;
+    return r < 0 ? r : reader.r;
 }
 
 int node_set_add_reports(struct node_set *set, const struct process_reports *reports)

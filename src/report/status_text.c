@@ -78,20 +78,6 @@ static void print_pages(FILE *file, const struct status_report *report)
     fputc('\n', file);
 }
 
-static void print_reasons(FILE *file, const char *what, const struct reason_counts *counts)
-{
-    bool first = true;
-
-    for (enum reason reason = REASON_NONE + 1; reason < REASON_COUNT; reason++) {
-        if (!counts->n[reason])
-            continue;
-        if (first)
-            fprintf(file, "  %s: ", what);
-        fprintf(file, "%s%s %" PRIu64, first ? "" : ", ", reason_name(reason), counts->n[reason]);
-        first = false;
-    }
-}
-
 static uint64_t count_reasons(const struct reason_counts *counts)
 {
     uint64_t sum = 0;
@@ -101,16 +87,37 @@ static uint64_t count_reasons(const struct reason_counts *counts)
     return sum;
 }
 
+static void print_reasons(FILE *file, const char *what, const struct reason_counts *counts)
+{
+    bool first = true;
+
+    if (!count_reasons(counts))
+        return;
+    fprintf(file, "not touched, %s: ", what);
+    for (enum reason reason = REASON_NONE + 1; reason < REASON_COUNT; reason++) {
+        if (!counts->n[reason])
+            continue;
+        fprintf(file, "%s%s %" PRIu64, first ? "" : ", ", reason_name(reason), counts->n[reason]);
+        first = false;
+    }
+    fputc('\n', file);
+}
+
 static void print_untouched(FILE *file, const struct status_report *report)
 {
-    if (!count_reasons(&report->process_reasons) && !count_reasons(&report->vma_reasons) &&
-        !count_reasons(&report->range_reasons))
-        return;
-    fputs("not touched", file);
     print_reasons(file, "processes", &report->process_reasons);
     print_reasons(file, "vmas", &report->vma_reasons);
     print_reasons(file, "ranges", &report->range_reasons);
-    fputc('\n', file);
+}
+
+/* What was not seen because something was full. */
+static void print_missed(FILE *file, const struct status_report *report)
+{
+    if (report->n_lost)
+        fprintf(file, "missed  %" PRIu64 " samples: a perf ring was full\n", report->n_lost);
+    if (report->n_capped)
+        fprintf(file, "missed  %" PRIu64 " accesses: all ranges of evidence are in use\n",
+                report->n_capped);
 }
 
 void listing_print_status(FILE *file, const struct status_report *report)
@@ -123,5 +130,6 @@ void listing_print_status(FILE *file, const struct status_report *report)
         fputc('\n', file);
     }
     print_pages(file, report);
+    print_missed(file, report);
     print_untouched(file, report);
 }

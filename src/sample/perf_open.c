@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -14,16 +15,6 @@
 #include "util/error.h"
 
 #define DATA_PAGES 16
-
-static void limit_raise(void)
-{
-    struct rlimit limit;
-
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
-        limit.rlim_cur = limit.rlim_max;
-        (void)setrlimit(RLIMIT_NOFILE, &limit);
-    }
-}
 
 static unsigned long long limit_soft(int resource)
 {
@@ -179,7 +170,6 @@ int perf_rings_init(struct perf_rings *rings, const struct perf_event_attr *attr
 
     wanted.watermark = 1;
     wanted.wakeup_watermark = (uint32_t)(DATA_PAGES * sysconf(_SC_PAGESIZE) / 2);
-    limit_raise();
     r = rings_open(&opened, &wanted, options, reason);
     if (r) {
         perf_rings_deinit(&opened);
@@ -187,6 +177,16 @@ int perf_rings_init(struct perf_rings *rings, const struct perf_event_attr *attr
     }
     *rings = opened;
     return 0;
+}
+
+int perf_rings_set_period(const struct perf_rings *rings, uint64_t period_nsec)
+{
+    int r = 0;
+
+    for (size_t i = 0; i < rings->n; i++)
+        if (ioctl(rings->fds[i], PERF_EVENT_IOC_PERIOD, &period_nsec) < 0)
+            r = error_errno();
+    return r;
 }
 
 void perf_rings_deinit(struct perf_rings *rings)

@@ -55,3 +55,6 @@ struct perf_rings {
 int perf_rings_init(struct perf_rings *rings, const struct perf_event_attr *attr,
                     const struct source_options *options, struct source_reason *reason);
 void perf_rings_deinit(struct perf_rings *rings);
+
+/* All events sample once in that time from now on. Return: 0, or the last refusal, negative. */
+int perf_rings_set_period(const struct perf_rings *rings, uint64_t period_nsec);

@@ -62,6 +62,7 @@ struct timer {
     struct perf_rings rings;
     struct ring_counts ring_counts;
     struct sample_counts counts;
+    uint64_t period_nsec; /* of the last change of the rate; 0: each sample tells its own */
     struct timer_link *link;
     struct timer_process *processes; /* ascending pids */
     size_t n_processes, cap;
@@ -233,6 +234,8 @@ static void timer_on_record(void *userdata, const struct perf_event_header *reco
         timer->counts.n_unresolved++;
         return;
     }
+    if (timer->period_nsec)
+        sample.period_nsec = timer->period_nsec;
     *room = sample;
 }
 
@@ -290,6 +293,22 @@ static const struct sample_counts *timer_counts(void *self)
     return &timer->counts;
 }
 
+/*
+ * The kernel's cpu-clock event goes on to tell the period that it was opened with, so what samples
+ * stand for is kept here from then on; those that wait still have the old one. A CPU that went
+ * offline may refuse; the others get the rate all the same.
+ */
+static int timer_set_rate(void *self, unsigned rate_hz)
+{
+    struct timer *timer = self;
+
+    if (rate_hz == 0)
+        return -EINVAL;
+    (void)timer_drain(timer);
+    timer->period_nsec = NSEC_PER_SEC / rate_hz;
+    return perf_rings_set_period(&timer->rings, timer->period_nsec);
+}
+
 static struct timer *timer_free(struct timer *timer)
 {
     if (!timer)
@@ -319,6 +338,7 @@ int timer_new_from_rings(struct source *source, const struct source_options *opt
         .drain = timer_drain,
         .fds = timer_fds,
         .counts = timer_counts,
+        .set_rate = timer_set_rate,
         .free = timer_source_free,
     };
     CLEANUP(perf_rings_deinit) struct perf_rings taken = *rings;

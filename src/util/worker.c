@@ -25,11 +25,7 @@
 
 #include "util/error.h"
 #include "util/nsec.h"
-
-struct queue {
-    struct work *first, *last;
-    size_t n;
-};
+#include "util/work_queue.h"
 
 /* One thread. Fields are guarded by the mutex, and written by the loop except where noted. */
 struct worker {
@@ -44,7 +40,7 @@ struct worker {
 
 struct lane {
     pthread_cond_t wake; /* its only waiter is `worker` */
-    struct queue waiting;
+    struct work_queue waiting;
     struct worker *worker;
 };
 
@@ -54,57 +50,17 @@ struct exchange {
     int event_fd;    /* readable while `finished` has requests; -1 for an inline pool */
     bool closed;     /* the pool is gone */
     size_t n_lost;
-    struct queue finished;
+    struct work_queue finished;
     size_t n_lanes;
     struct lane lanes[];
 };
 
 struct worker_pool {
     struct exchange *exchange;
+    bool winding_down; /* nothing new is taken */
+    void (*on_returned)(void *userdata, pid_t pid);
+    void *userdata;
 };
-
-static void queue_push(struct queue *queue, struct work *work)
-{
-    work->next = NULL;
-    if (queue->last)
-        queue->last->next = work;
-    else
-        queue->first = work;
-    queue->last = work;
-    queue->n++;
-}
-
-static struct work *queue_pop(struct queue *queue)
-{
-    struct work *work = queue->first;
-
-    if (!work)
-        return NULL;
-    queue->first = work->next;
-    if (!queue->first)
-        queue->last = NULL;
-    work->next = NULL;
-    queue->n--;
-    return work;
-}
-
-/* Moves the first n requests to an empty queue. */
-static struct queue queue_split(struct queue *queue, size_t n)
-{
-    struct queue front = {0};
-
-    while (n-- > 0 && queue->first)
-        queue_push(&front, queue_pop(queue));
-    return front;
-}
-
-static void queue_drop(struct queue *queue)
-{
-    struct work *work;
-
-    while ((work = queue_pop(queue)))
-        work->ops->free(work);
-}
 
 static int exchange_new(struct exchange **exchangep, size_t n_lanes)
 {
@@ -157,7 +113,7 @@ static struct work *worker_take(struct worker *worker)
         pthread_cond_wait(&lane->wake, &worker->exchange->mutex);
     if (worker->exchange->closed || worker->lost)
         return NULL;
-    work = queue_pop(&lane->waiting);
+    work = work_queue_pop(&lane->waiting);
     work->started_nsec = nsec_now();
     worker->running = work;
     worker->deadline_nsec = work->timeout_nsec < NSEC_NEVER - work->started_nsec
@@ -178,7 +134,7 @@ static struct work *worker_deliver(struct worker *worker)
         return work;
     if (!exchange->finished.first)
         (void)eventfd_write(exchange->event_fd, 1);
-    queue_push(&exchange->finished, work);
+    work_queue_push(&exchange->finished, work);
     return NULL;
 }
 
@@ -320,11 +276,11 @@ static void exchange_close(struct exchange *exchange)
         pthread_mutex_unlock(&exchange->mutex);
         if (idle)
             pthread_join(idle->thread, NULL);
-        queue_drop(&exchange->lanes[i].waiting); /* no thread takes from a closed exchange */
+        work_queue_drop(&exchange->lanes[i].waiting); /* no thread takes from a closed exchange */
         pthread_mutex_lock(&exchange->mutex);
     }
     pthread_mutex_unlock(&exchange->mutex);
-    queue_drop(&exchange->finished);
+    work_queue_drop(&exchange->finished);
 }
 
 static int exchange_start(struct exchange *exchange)
@@ -392,10 +348,36 @@ void worker_pool_submit(struct worker_pool *pool, size_t lane, struct work *work
 
     work->late = false;
     work->started_nsec = work->cpu_nsec = 0;
+    if (pool->winding_down) {
+        work->ops->free(work);
+        return;
+    }
     pthread_mutex_lock(&exchange->mutex);
-    queue_push(&to->waiting, work);
+    work_queue_push(&to->waiting, work);
     pthread_cond_signal(&to->wake);
     pthread_mutex_unlock(&exchange->mutex);
+}
+
+void worker_pool_wind_down(struct worker_pool *pool)
+{
+    struct exchange *exchange = pool->exchange;
+
+    pool->winding_down = true;
+    for (size_t i = 0; i < exchange->n_lanes; i++) {
+        struct work_queue waiting;
+
+        pthread_mutex_lock(&exchange->mutex);
+        waiting = work_queue_split(&exchange->lanes[i].waiting, SIZE_MAX);
+        pthread_mutex_unlock(&exchange->mutex);
+        work_queue_drop(&waiting);
+    }
+}
+
+void worker_pool_on_returned(struct worker_pool *pool,
+                             void (*on_returned)(void *userdata, pid_t pid), void *userdata)
+{
+    pool->on_returned = on_returned;
+    pool->userdata = userdata;
 }
 
 int worker_pool_fd(const struct worker_pool *pool)
@@ -403,22 +385,22 @@ int worker_pool_fd(const struct worker_pool *pool)
     return pool->exchange->event_fd;
 }
 
-static struct queue exchange_collect(struct exchange *exchange, size_t limit)
+static struct work_queue exchange_collect(struct exchange *exchange, size_t limit)
 {
-    struct queue collected;
+    struct work_queue collected;
     eventfd_t value;
 
     pthread_mutex_lock(&exchange->mutex);
-    collected = queue_split(&exchange->finished, limit);
+    collected = work_queue_split(&exchange->finished, limit);
     if (collected.first && !exchange->finished.first)
         (void)eventfd_read(exchange->event_fd, &value);
     pthread_mutex_unlock(&exchange->mutex);
     return collected;
 }
 
-static struct queue exchange_run_inline(struct exchange *exchange, size_t limit)
+static struct work_queue exchange_run_inline(struct exchange *exchange, size_t limit)
 {
-    struct queue collected = queue_split(&exchange->lanes[0].waiting, limit);
+    struct work_queue collected = work_queue_split(&exchange->lanes[0].waiting, limit);
 
     for (struct work *work = collected.first; work; work = work->next) {
         work->started_nsec = nsec_now();
@@ -430,7 +412,7 @@ static struct queue exchange_run_inline(struct exchange *exchange, size_t limit)
 size_t worker_pool_dispatch(struct worker_pool *pool, size_t limit)
 {
     struct exchange *exchange = pool->exchange;
-    struct queue collected;
+    struct work_queue collected;
     struct work *work;
     size_t n;
 
@@ -438,8 +420,11 @@ size_t worker_pool_dispatch(struct worker_pool *pool, size_t limit)
     collected = exchange->event_fd < 0 ? exchange_run_inline(exchange, limit)
                                        : exchange_collect(exchange, limit);
     n = collected.n;
-    while ((work = queue_pop(&collected)))
+    while ((work = work_queue_pop(&collected))) {
+        if (work->late && pool->on_returned)
+            pool->on_returned(pool->userdata, work->pid);
         work->ops->done(work);
+    }
     return n;
 }
 

@@ -71,6 +71,13 @@ void worker_pool_check(struct worker_pool *pool, uint64_t now,
                        void (*on_late)(void *userdata, pid_t pid, const char *name),
                        void *userdata);
 
+/* Called by worker_pool_dispatch for each late request, before its done(). */
+void worker_pool_on_returned(struct worker_pool *pool,
+                             void (*on_returned)(void *userdata, pid_t pid), void *userdata);
+
+/* Drops waiting requests, and what is submitted from now on; those that run may end. */
+void worker_pool_wind_down(struct worker_pool *pool);
+
 /*
  * Requests waiting or running in a lane; those that its abandoned threads still run and those that
  * wait for dispatch are not counted. An inline pool has one lane.

@@ -38,6 +38,8 @@ static int fake_one(void *self, pid_t pid, struct process *process)
     procs->n_ones++;
     for (size_t i = 0; i < procs->n_items; i++)
         if (procs->items[i].pid == pid) {
+            if (procs->items[i].one_error)
+                return procs->items[i].one_error;
             give_facts(&procs->items[i], process);
             return 0;
         }
@@ -60,11 +62,14 @@ static int fake_detail(void *self, struct process *process)
     procs->n_details++;
     if (procs->detail_error)
         return procs->detail_error;
+    if (fake->detail_error)
+        return fake->detail_error;
     if (fake->gone)
         return DISCOVER_GONE;
     process_deinit(process);
     process->exe = fake->exe ? strdup(fake->exe) : NULL;
-    process->user = strdup("nobody");
+    process->uid = 65534;
+    process->uid_known = true;
     if (fake->exact_comm)
         snprintf(process->comm, sizeof(process->comm), "%s", fake->exact_comm);
     return 0;
@@ -74,6 +79,8 @@ static int fake_mems_allowed(void *self, pid_t pid, char **textp)
 {
     const struct fake_process *fake = find_fake(self, pid);
 
+    if (fake->mems_error)
+        return fake->mems_error;
     *textp = strdup(fake->mems ? fake->mems : "0-1");
     return 0;
 }

@@ -13,6 +13,7 @@ struct fake_process {
     bool kernel_thread;
     bool gone; /* ends between list and detail */
     bool no_pidfd;
+    int one_error, detail_error, mems_error; /* negative errnos to fail with */
 };
 
 struct fake_procs {

@@ -179,8 +179,8 @@ static int read_detail(void *self, struct process *process)
         return DISCOVER_GONE;
     process_deinit(process);
     process->uid = 1000;
-    process->user = strdup("worker");
-    return process->user ? 0 : -ENOMEM;
+    process->uid_known = true;
+    return 0;
 }
 
 static int read_mems_allowed(void *self, pid_t pid, char **textp)
@@ -264,6 +264,12 @@ static const struct sample_counts *counts(void *self)
     return &((struct model *)self)->counts;
 }
 
+static int set_rate(void *self, unsigned rate_hz)
+{
+    ((struct model *)self)->rate_hz = rate_hz;
+    return 0;
+}
+
 static void keep(void *self)
 {
     (void)self;
@@ -272,7 +278,7 @@ static void keep(void *self)
 struct source model_source(struct model *model)
 {
     static const struct source_ops ops = {
-        .name = "model", .drain = drain, .counts = counts, .free = keep};
+        .name = "model", .drain = drain, .counts = counts, .set_rate = set_rate, .free = keep};
 
     return (struct source){.ops = &ops, .self = model};
 }

@@ -50,9 +50,9 @@ void pages_bed_check(const struct pages_bed *bed)
 int pages_bed_move(struct pages_bed *bed, int node)
 {
     struct host host = model_host(&bed->model);
+    const struct pages_owner owner = {.host = &host, .pid = PAGES_BED_PID};
 
-    return pages_move(&host, PAGES_BED_PID, bed->pages, bed->n, node, bed->before, bed->at,
-                      &bed->ledger);
+    return pages_move(&owner, bed->pages, bed->n, node, bed->before, bed->at, &bed->ledger);
 }
 
 uint64_t ledger_failed_with(const struct ledger *ledger, int error)

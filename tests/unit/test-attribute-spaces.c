@@ -152,6 +152,30 @@ static void test_another_process_with_the_same_pid(void **state)
     attribute_rig_deinit(&rig);
 }
 
+static void test_answers_about_the_program_before_an_exec_are_void(void **state)
+{
+    struct attribute_rig rig;
+    struct space *space;
+
+    (void)state;
+    init_known(&rig);
+    attribute_rig_round(&rig, 1);
+    attribute_rig_push(&rig, 0, 64 * M, 1); /* outside: maps are due too */
+    rig.held = true;
+    attribute_rig_round(&rig, 5);
+    assert_int_equal(worker_pool_pending(rig.pool, 0), 3);
+    fake_host_exec(&rig.fake);
+    worker_pool_dispatch(rig.pool, 1); /* maps: it has gone */
+    space = attribute_rig_space(&rig);
+    assert_false(space->policy_pending); /* the new program's may be asked */
+    worker_pool_dispatch(rig.pool, 2);
+    assert_false(space->totals_known);
+    attribute_rig_push(&rig, 0, BASE, 1);
+    attribute_rig_dispatch(&rig);
+    assert_true(space->maps_known);
+    attribute_rig_deinit(&rig);
+}
+
 static void test_many_processes(void **state)
 {
     enum {
@@ -199,19 +223,32 @@ static void test_idle_processes_are_not_refreshed(void **state)
     attribute_rig_deinit(&rig);
 }
 
-/* 129 GiB, of which RANGES_MAX ranges are kept. */
+static size_t n_kept(const struct attribute_rig *rig)
+{
+    return attribute_n_ranges(rig->attribute) + attribute_n_groups(rig->attribute);
+}
+
+/* Touches 2 MiB in each `step` of one large mapping until three were not kept. */
+static void fill(struct attribute_rig *rig, const char *maps, uint64_t step)
+{
+    attribute_rig_init(rig, maps, "1000000 default\n");
+    attribute_rig_push(rig, 0, BASE, 1);
+    attribute_rig_dispatch(rig);
+    for (uint64_t addr = BASE; attribute_n_capped(rig->attribute) < 3; addr += step) {
+        assert_true(addr / step <= RANGES_MAX + 16);
+        attribute_rig_push(rig, 0, addr, 1);
+    }
+    assert_true(n_kept(rig) <= RANGES_MAX);
+    assert_true(n_kept(rig) >= RANGES_MAX - GROUP_LEVELS);
+}
+
 static void test_ranges_have_a_limit(void **state)
 {
     struct attribute_rig rig;
 
     (void)state;
-    attribute_rig_init(&rig, "1000000-2041000000 rw-p 0 0:0 0 \n", "1000000 default\n");
-    attribute_rig_push(&rig, 0, BASE, 1);
-    attribute_rig_dispatch(&rig);
-    for (uint64_t i = 0; i < RANGES_MAX + 3; i++)
-        attribute_rig_push(&rig, 0, BASE + i * 2 * M, 1);
-    assert_int_equal(attribute_n_ranges(rig.attribute), RANGES_MAX);
-    assert_int_equal(attribute_n_capped(rig.attribute), 3);
+    fill(&rig, "1000000-4001000000 rw-p 0 0:0 0 \n", 2 * M);
+    assert_true(attribute_n_ranges(rig.attribute) * 2 * M >= (uint64_t)128 << 30);
     attribute_rig_push(&rig, 0, BASE + 5, 1); /* known ranges go on learning */
     assert_int_equal(attribute_n_capped(rig.attribute), 3);
     assert_true(tally_n(&attribute_rig_range(&rig, BASE)->window, 0) == 2);
@@ -219,9 +256,35 @@ static void test_ranges_have_a_limit(void **state)
     attribute_rig_push(&rig, 0, 1, 1);
     attribute_rig_round(&rig, 1); /* all but 8 are unmapped: there is room again */
     assert_int_equal(attribute_n_ranges(rig.attribute), 8);
+    assert_int_equal(attribute_n_groups(rig.attribute), 3); /* two of 8 MiB, and the mapping */
     attribute_drop(rig.attribute, SPACE_PID);
-    assert_int_equal(attribute_n_ranges(rig.attribute), 0);
+    assert_int_equal(n_kept(&rig), 0);
     attribute_rig_deinit(&rig);
+}
+
+/* Once only ranges were counted: far apart, each brought four groups along, outside the limit. */
+static void test_groups_count_into_the_limit(void **state)
+{
+    struct attribute_rig rig;
+
+    (void)state;
+    fill(&rig, "1000000-a0001000000 rw-p 0 0:0 0 \n", 512 * M);
+    assert_true(attribute_n_ranges(rig.attribute) <= RANGES_MAX / GROUP_LEVELS);
+    assert_true(attribute_n_groups(rig.attribute) >= 4 * (attribute_n_ranges(rig.attribute) - 1));
+    fake_host_exec(&rig.fake);
+    attribute_rig_push(&rig, 0, 1, 1);
+    attribute_rig_round(&rig, 1);
+    assert_int_equal(n_kept(&rig), 0);
+    attribute_rig_deinit(&rig);
+}
+
+/* What RANGES_MAX says about memory: used from one or two nodes, with what malloc adds. */
+static void test_a_range_costs_what_its_limit_says(void **state)
+{
+    const size_t malloc_bytes = 16, tally_bytes = 2 * sizeof(struct tally_entry) + malloc_bytes;
+
+    (void)state;
+    assert_in_range(sizeof(struct range) + malloc_bytes + 4 * tally_bytes, 540, 660);
 }
 
 static void test_residency_and_totals_arrive(void **state)
@@ -267,9 +330,12 @@ int main(void)
         cmocka_unit_test(test_a_space_dropped_while_requests_are_out),
         cmocka_unit_test(test_no_fd_is_left_behind),
         cmocka_unit_test(test_another_process_with_the_same_pid),
+        cmocka_unit_test(test_answers_about_the_program_before_an_exec_are_void),
         cmocka_unit_test(test_many_processes),
         cmocka_unit_test(test_idle_processes_are_not_refreshed),
         cmocka_unit_test(test_ranges_have_a_limit),
+        cmocka_unit_test(test_groups_count_into_the_limit),
+        cmocka_unit_test(test_a_range_costs_what_its_limit_says),
         cmocka_unit_test(test_residency_and_totals_arrive),
         cmocka_unit_test(test_a_refused_query_means_observe),
     };

@@ -322,6 +322,38 @@ static void missing_file_is_its_own_condition(void **state)
     assert_null(config);
 }
 
+static void check_unreadable(const struct place *place, int error)
+{
+    struct config_error message = {""};
+    struct config *config = NULL;
+    char expected[200];
+
+    snprintf(expected, sizeof(expected), "%s: %s", place->path, strerror(error));
+    assert_int_equal(config_new(&config, place->path, &message), CONFIG_INVALID);
+    assert_string_equal(message.message, expected);
+    assert_null(config);
+}
+
+/* Named after the bug: a file that was there but could not be read counted as missing, and the
+ * defaults dropped its [exclude]. */
+static void unreadable_file_is_not_a_missing_one(void **state)
+{
+    const struct place *place = *state;
+
+    unlink(place->path);
+    assert_int_equal(symlink(place->path, place->path), 0);
+    check_unreadable(place, ELOOP);
+    unlink(place->path);
+    assert_int_equal(symlink("nowhere", place->path), 0);
+    check_unreadable(place, ENOENT);
+    unlink(place->path);
+    assert_int_equal(close(open(place->path, O_WRONLY | O_CREAT | O_CLOEXEC, 0)), 0);
+    if (geteuid() == 0)
+        print_message("EACCES: not tried, root may read everything\n");
+    else
+        check_unreadable(place, EACCES);
+}
+
 static void mistakes_write_nothing_to_stderr(void **state)
 {
     CLEANUP(fd_closep) int saved = dup(STDERR_FILENO);
@@ -443,6 +475,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(large_file_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(folder_and_fifo_are_not_read, setup, teardown),
         cmocka_unit_test_setup_teardown(missing_file_is_its_own_condition, setup, teardown),
+        cmocka_unit_test_setup_teardown(unreadable_file_is_not_a_missing_one, setup, teardown),
         cmocka_unit_test_setup_teardown(mistakes_write_nothing_to_stderr, setup, teardown),
         cmocka_unit_test(defaults_are_those_of_the_header),
         cmocka_unit_test_setup_teardown(values_are_read_with_their_units, setup, teardown),

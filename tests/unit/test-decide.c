@@ -9,6 +9,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "attribute/tally.h"
 #include "attribute/thread_mask.h"
 #include "scene.h"
 #include "util/array.h"
@@ -53,6 +54,18 @@ static void bound_thread_elsewhere(struct scene *scene)
 static void thread_not_read(struct scene *scene)
 {
     thread_mask_set(&scene->space.unknown_policy, 3);
+    thread_mask_set(&scene->space.overdue_policy, 3);
+}
+
+/* It came in this round: this range's two windows rest on others. */
+static void new_thread(struct scene *scene)
+{
+    thread_mask_set(&scene->space.unknown_policy, 3);
+}
+
+static void bound_thread_long_ago(struct scene *scene)
+{
+    scene->range.bound_thread = true;
 }
 
 static void stuck(struct scene *scene)
@@ -175,6 +188,8 @@ static const struct {
     {bound_thread, REASON_THREAD_POLICY},
     {thread_not_read, REASON_POLICY_UNKNOWN},
     {bound_thread_elsewhere, REASON_NONE},
+    {new_thread, REASON_NONE},
+    {bound_thread_long_ago, REASON_THREAD_POLICY},
     {stuck, REASON_STUCK},
     {no_claim, REASON_FEW_SAMPLES},
     {shared, REASON_SHARED},
@@ -297,8 +312,17 @@ static void group_lends_its_claim(void **state)
     assert_int_equal(decide_range(&machine.env, &scene.candidate, &move), REASON_FEW_SAMPLES);
     scene.candidate.evidence = &group.range;
     assert_int_equal(decide_range(&machine.env, &scene.candidate, &move), REASON_NONE);
+    /* The range's own threads count, and a new one may be all that uses it. */
     thread_mask_set(&group.range.threads, 9);
     thread_mask_set(&scene.space.own_policy, 9);
+    assert_int_equal(decide_range(&machine.env, &scene.candidate, &move), REASON_NONE);
+    new_thread(&scene);
+    assert_int_equal(decide_range(&machine.env, &scene.candidate, &move), REASON_POLICY_UNKNOWN);
+    /* Where no sample fell, the group's do. */
+    tally_clear(&scene.range.rate);
+    assert_int_equal(decide_range(&machine.env, &scene.candidate, &move), REASON_THREAD_POLICY);
+    scene.space.own_policy = (struct thread_mask){0};
+    group.range.bound_thread = true;
     assert_int_equal(decide_range(&machine.env, &scene.candidate, &move), REASON_THREAD_POLICY);
 }
 

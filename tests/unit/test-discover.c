@@ -287,9 +287,6 @@ static void process_that_is_not_listed_is_dropped(void **state)
     assert_non_null(discover_find(world->discover, 60));
     assert_null(discover_find(world->discover, 61));
     assert_int_equal(discover_world_count(world, REASON_TOO_SMALL), 0);
-    discover_drop(world->discover, 60);
-    assert_null(discover_find(world->discover, 60));
-    discover_drop(world->discover, 60);
 }
 
 static void failing_list_leaves_the_targets(void **state)

@@ -160,6 +160,8 @@ static void test_a_group_that_looks_shared_leaves_it_to_those_above(void **state
     assert_int_equal(range_evidence(group_at(space, 0, BASE)), REASON_SHARED);
     assert_true(covers(evidence_at(space, BASE), BASE, BASE + 16 * M));
     assert_int_equal(evidence_at(space, BASE)->claim.node, 8);
+    space_find_range(space, BASE)->claim.looks_shared = true; /* nor does its own label */
+    assert_true(covers(evidence_at(space, BASE), BASE, BASE + 16 * M));
     space_free(space);
 }
 

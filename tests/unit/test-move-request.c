@@ -7,6 +7,8 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -124,6 +126,95 @@ static void identity_is_checked_right_before_the_act(void **state)
     }
 }
 
+/* While the first call is under way. */
+static void exec_at_move(struct model *model, struct model_process *process, bool moves)
+{
+    struct bed *bed = (struct bed *)((char *)model - offsetof(struct bed, model));
+
+    (void)process;
+    if (moves)
+        exec(bed);
+}
+
+static void identity_is_checked_before_each_call_of_a_request(void **state)
+{
+    struct move_request *request;
+    const struct ledger *ledger;
+    struct bed bed;
+
+    (void)state;
+    bed_init(&bed);
+    bed.vma->pages[100].flags = bed.vma->pages[101].flags = MODEL_PAGE_HELD; /* two calls */
+    bed.model.before_call = exec_at_move;
+    request = new_request(&bed);
+    move_request_run(&request->work);
+    assert_true(request->outcome.gone);
+    assert_int_equal(model_n_calls(&bed.model, MODEL_CALL_MOVE, PID), 1);
+    ledger = &request->outcome.ledger;
+    assert_true(ledger->n_failed > 0);
+    assert_int_equal(ledger->n_tried, ledger->n_moved + ledger->n_failed + ledger->n_absent);
+    move_request_free(&request->work);
+    bed_deinit(&bed);
+}
+
+struct blocker {
+    int started[2], gate[2];
+};
+
+/* Waits for the gate to close; every page is on node 0, and moves. */
+static long blocked_move_pages(void *self, pid_t pid, size_t n, void *const *pages,
+                               const int *nodes, int *status, int flags)
+{
+    struct blocker *blocker = self;
+    char byte;
+
+    (void)pid, (void)pages, (void)flags;
+    (void)!write(blocker->started[1], "s", 1);
+    (void)!read(blocker->gate[0], &byte, 1);
+    for (size_t i = 0; i < n; i++)
+        status[i] = nodes ? nodes[i] : 0;
+    return 0;
+}
+
+/* As at the end of the daemon, whose struct holds the host; under AddressSanitizer. */
+static void blocked_request_returns_when_its_host_has_been_freed(void **state)
+{
+    static const struct host_ops host_ops = {.move_pages = blocked_move_pages};
+    static const struct work_ops ops = {
+        .name = "move_pages", .run = move_request_run, .free = move_request_free};
+    struct worker_pool *pool = NULL;
+    struct host *host = malloc(sizeof *host);
+    struct blocker blocker;
+    struct move_request *request;
+    struct pollfd freed;
+    struct bed bed;
+    char byte;
+
+    (void)state;
+    bed_init(&bed);
+    assert_int_equal(pipe(blocker.started), 0);
+    assert_int_equal(pipe(blocker.gate), 0);
+    assert_non_null(host);
+    *host = (struct host){.ops = &host_ops, .self = &blocker, .page_bytes = 4096};
+    assert_int_equal(move_request_new(&request, host, &bed.target, &bed.space, 1), 0);
+    assert_int_equal(move_request_add(request, bed.vma->start, bed.vma->start + 4096), 0);
+    request->work.ops = &ops;
+    assert_int_equal(worker_pool_new(&pool, 1), 0);
+    worker_pool_submit(pool, 0, &request->work);
+    assert_int_equal(read(blocker.started[0], &byte, 1), 1);
+    worker_pool_free(pool);
+    free(host);
+    close_owner(&bed);
+    blocker.gate[1] = fd_close(blocker.gate[1]);
+    /* The request had the last read end of the pipe that stands for a pidfd. */
+    freed = (struct pollfd){.fd = bed.alive};
+    assert_int_equal(poll(&freed, 1, 30000), 1);
+    fd_close(blocker.gate[0]);
+    fd_close(blocker.started[0]);
+    fd_close(blocker.started[1]);
+    bed_deinit(&bed);
+}
+
 static void ranges_tell_where_their_pages_were_and_are(void **state)
 {
     struct move_request *request;
@@ -171,6 +262,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(identity_is_checked_right_before_the_act),
+        cmocka_unit_test(identity_is_checked_before_each_call_of_a_request),
+        cmocka_unit_test(blocked_request_returns_when_its_host_has_been_freed),
         cmocka_unit_test(ranges_tell_where_their_pages_were_and_are),
         cmocka_unit_test(request_without_fds_is_carried_out),
     };

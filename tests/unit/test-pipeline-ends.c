@@ -30,7 +30,7 @@ static void process_that_ends_between_query_and_move_is_forgotten(void **state)
     while (!process->ended)
         model_run_rounds(run, 1);
     assert_int_equal(model_n_calls(&run->model, MODEL_CALL_MOVE, WORKLOAD_PID), 1);
-    model_run_rounds(run, 2 * WORKLOAD_ROUNDS);
+    model_run_rounds(run, WORKLOAD_LONG);
     report = model_run_status(run);
     assert_int_equal(report.pages_tried, report.pages_moved + report.pages_failed);
     assert_int_equal(report.pages_moved, WORKLOAD_PAGES / 2);
@@ -100,6 +100,29 @@ static void exec_before_the_act_starts_learning_anew(void **state)
 static void exec_is_seen_while_the_maps_are_read(void **state)
 {
     check_exec(*state, true);
+}
+
+/* The maps show the new program first, and then the move of the old one says that that has gone. */
+static void move_of_the_old_program_does_not_drop_the_new_ones_space(void **state)
+{
+    struct model_run *run = *state;
+    const struct space *space = NULL;
+    uint64_t generation = 0;
+
+    workload_add(run, WORKLOAD_PID, "worker");
+    run->before_dispatch = exec_planned;
+    while (run->before_dispatch) {
+        struct space *old = attribute_find(run->pipeline->attribute, WORKLOAD_PID);
+
+        if (old) {
+            old->maps_wanted = true;
+            generation = old->generation;
+        }
+        model_run_rounds(run, 1);
+    }
+    space = attribute_find(run->pipeline->attribute, WORKLOAD_PID);
+    assert_non_null(space);
+    assert_true(space->generation > generation);
 }
 
 /* Half of the last 50 end while requests to them wait, the others between two rounds. */
@@ -173,7 +196,7 @@ static void memory_that_went_is_no_failure(void **state)
 
     workload_add(run, WORKLOAD_PID, "worker");
     run->before_dispatch = unmap_planned;
-    model_run_rounds(run, 2 * WORKLOAD_ROUNDS);
+    model_run_rounds(run, WORKLOAD_LONG);
     assert_null(run->before_dispatch);
     report = model_run_status(run);
     assert_int_equal(report.pages_failed, 0);
@@ -197,7 +220,7 @@ static void memory_that_goes_between_query_and_move_is_absent(void **state)
 
     workload_add(run, WORKLOAD_PID, "worker");
     run->model.before_call = unmap_at_move;
-    model_run_rounds(run, 2 * WORKLOAD_ROUNDS);
+    model_run_rounds(run, WORKLOAD_LONG);
     assert_null(run->model.before_call);
     ledger = &migrate_counts(run->pipeline->migrate)->ledger;
     assert_true(ledger->n_absent > 0);
@@ -214,6 +237,7 @@ int main(void)
         TEST(process_that_ended_before_the_act_is_not_called),
         TEST(exec_before_the_act_starts_learning_anew),
         TEST(exec_is_seen_while_the_maps_are_read),
+        TEST(move_of_the_old_program_does_not_drop_the_new_ones_space),
         TEST(short_lived_processes_disturb_nothing),
         TEST(memory_that_went_is_no_failure),
         TEST(memory_that_goes_between_query_and_move_is_absent),

@@ -150,7 +150,7 @@ static void check_mean_rate(struct mutate *mutate, double mean, unsigned n_round
         range_rig_init(&rig);
         for (unsigned round = 0; round < n_rounds; round++)
             random_round(&rig, mutate, mean, 0.5);
-        sum += range_total_rate(rig.range);
+        sum += range_rate(rig.range, 0) + range_rate(rig.range, 8);
         range_rig_deinit(&rig);
     }
     error = 4.5 * truth / sqrt(samples * N_RANGES);

@@ -226,9 +226,9 @@ static void test_sleeping_threads_are_forgotten_and_asked_anew(void **state)
     (void)state;
     space_rig_add(space, 1, 0, BASE, 1);
     find_thread(space, 1)->policy = THREAD_POLICY_DEFAULT;
-    space_close_round(space, 0.6, 1, 60 * NSEC_PER_SEC, &n_dropped);
+    space_close_round(space, 0.6, 1, 10 * NSEC_PER_SEC, &n_dropped);
     assert_non_null(find_thread(space, 1));
-    space_close_round(space, 0.6, 1, 60 * NSEC_PER_SEC + 1, &n_dropped);
+    space_close_round(space, 0.6, 1, 10 * NSEC_PER_SEC + 1, &n_dropped);
     assert_null(find_thread(space, 1));
     space_rig_add(space, 1, 0, BASE, 1);
     assert_int_equal(find_thread(space, 1)->policy, THREAD_POLICY_UNKNOWN);

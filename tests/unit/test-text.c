@@ -153,7 +153,8 @@ static void copies_are_valid_utf8_cut_at_a_character(void **state)
     assert_string_equal(text, "\xef\xbf\xbd\xef\xbf\xbd"); /* third does not fit */
 }
 
-static void node_lists_are_read_as_the_kernel_writes_them(void **state)
+/* Once a third parser of such lists: it refused blanks and took descending ranges. */
+static void node_lists_are_read_as_topology_reads_them(void **state)
 {
     static const struct {
         const char *text;
@@ -170,7 +171,12 @@ static void node_lists_are_read_as_the_kernel_writes_them(void **state)
         {"x\n", -EINVAL, 0, 0},
         {"-1\n", -EINVAL, 0, 0},
         {"99999999999999999999\n", -EINVAL, 0, 0},
-        {"0;1\n", -EINVAL, 1, 0},
+        {"0;1\n", -EINVAL, 0, 0},
+        {"0,\n", -EINVAL, 0, 0},
+        {"3-1\n", -EINVAL, 0, 0},
+        {" 0 , 2\n", 0, 2, 2},
+        {"1023\n", 0, 1, 1023},
+        {"1024\n", -EINVAL, 0, 0},
     };
 
     (void)state;
@@ -372,9 +378,25 @@ static void status_says_why_and_counts_what_was_left_alone(void **state)
     text = print_status(&report);
     assert_non_null(strstr(text, "\nremote access  not known yet   moved"));
     assert_non_null(strstr(text, "\nwhy  one memory node\\x1b\n"));
-    assert_non_null(strstr(text,
-                           "\npages  10 tried, 7 moved, 3 failed (EBUSY 2, errno-100000 1)\n"
-                           "not touched  processes: excluded 3, too_small 212  ranges: local 9\n"));
+    assert_non_null(strstr(text, "\npages  10 tried, 7 moved, 3 failed (EBUSY 2, errno-100000 1)\n"
+                                 "not touched, processes: excluded 3, too_small 212\n"
+                                 "not touched, ranges: local 9\n"));
+    free(text);
+}
+
+static void status_says_what_was_missed(void **state)
+{
+    struct status_report report = balancing_report();
+    char *text = print_status(&report);
+
+    (void)state;
+    assert_null(strstr(text, "missed"));
+    free(text);
+    report.n_lost = 7;
+    report.n_capped = 12;
+    text = print_status(&report);
+    assert_non_null(strstr(text, "\nmissed  7 samples: a perf ring was full\n"
+                                 "missed  12 accesses: all ranges of evidence are in use\n"));
     free(text);
 }
 
@@ -389,7 +411,7 @@ int main(void)
         cmocka_unit_test(an_escape_is_never_cut_in_half),
         cmocka_unit_test(width_counts_characters),
         cmocka_unit_test(copies_are_valid_utf8_cut_at_a_character),
-        cmocka_unit_test(node_lists_are_read_as_the_kernel_writes_them),
+        cmocka_unit_test(node_lists_are_read_as_topology_reads_them),
         cmocka_unit_test(ps_aligns_long_pids_and_escaped_names),
         cmocka_unit_test(ps_without_processes_is_a_header),
         cmocka_unit_test(watch_shows_mebibytes_with_the_time),
@@ -397,6 +419,7 @@ int main(void)
         cmocka_unit_test(a_table_repeats_its_header_only_when_it_widens),
         cmocka_unit_test(status_of_a_balancing_daemon_is_three_lines),
         cmocka_unit_test(status_says_why_and_counts_what_was_left_alone),
+        cmocka_unit_test(status_says_what_was_missed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,7 @@
  * The timer source end to end on this machine: real perf, a real process that walks three regions.
  * Skipped, with the reason that the source gives, where the kernel refuses the events.
  */
+#include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -20,11 +21,14 @@
 #include "numabd/host.h"
 #include "numabd/sample.h"
 #include "util/cleanup.h"
+#include "util/nsec.h"
 
 #define RATE_HZ 1000
 #define REGION_BYTES ((size_t)1 << 20)
 #define LINE_BYTES 64
 #define SAMPLES_ENOUGH 500
+#define SLOWER_HZ (RATE_HZ / 4)
+#define SLOWER_ENOUGH 50
 #define PATIENCE_SEC 120 /* a hang, not a deadline */
 
 enum {
@@ -175,6 +179,13 @@ static const struct sample_counts *live_counts(const struct live *live)
     return live->source.ops->counts(live->source.self);
 }
 
+static void live_drain(struct live *live)
+{
+    usleep(20000);
+    assert_int_equal(live->source.ops->drain(live->source.self), 0);
+    worker_pool_dispatch(live->pool, 0);
+}
+
 /* Drains until `counter` has seen enough. */
 static void live_sample(struct live *live, const uint64_t *counter)
 {
@@ -182,9 +193,7 @@ static void live_sample(struct live *live, const uint64_t *counter)
 
     while (*counter < SAMPLES_ENOUGH) {
         assert_true(time(NULL) - begin < PATIENCE_SEC);
-        usleep(20000);
-        assert_int_equal(live->source.ops->drain(live->source.self), 0);
-        worker_pool_dispatch(live->pool, 0);
+        live_drain(live);
     }
 }
 
@@ -298,12 +307,64 @@ static void test_fds_are_events(void **state)
     live_close(&live);
 }
 
+struct spacing {
+    size_t n;       /* neighbours in time on the same CPU */
+    size_t n_short; /* closer than half way between both periods */
+};
+
+static struct spacing spacing_of(const struct live *live, size_t first)
+{
+    const uint64_t limit_nsec = (NSEC_PER_SEC / RATE_HZ + NSEC_PER_SEC / SLOWER_HZ) / 2;
+    struct spacing spacing = {0};
+
+    for (size_t i = first + 1; i < live->n_accesses; i++) {
+        const struct access *before = &live->accesses[i - 1], *access = &live->accesses[i];
+
+        if (access->cpu != before->cpu || access->when_nsec <= before->when_nsec)
+            continue;
+        spacing.n++;
+        spacing.n_short += access->when_nsec - before->when_nsec < limit_nsec;
+    }
+    return spacing;
+}
+
+/* Named after the bug: a new `rate` was accepted on reload and changed nothing. */
+static void test_rate_changes_while_it_samples(void **state)
+{
+    time_t begin = time(NULL);
+    struct spacing before, after;
+    struct live live;
+    size_t first;
+
+    (void)state;
+    live_open(&live, true);
+    live_sample(&live, &live_counts(&live)->n_accesses);
+    assert_int_equal(live.source.ops->set_rate(live.source.self, 0), -EINVAL);
+    assert_int_equal(live.source.ops->set_rate(live.source.self, SLOWER_HZ), 0);
+    worker_pool_dispatch(live.pool, 0);
+    first = live.n_accesses;
+    before = spacing_of(&live, 0);
+    while (live.n_accesses < first + SLOWER_ENOUGH) {
+        assert_true(time(NULL) - begin < PATIENCE_SEC);
+        live_drain(&live);
+    }
+    after = spacing_of(&live, first);
+    print_message("close neighbours: %zu of %zu, then %zu of %zu\n", before.n_short, before.n,
+                  after.n_short, after.n);
+    assert_true(2 * before.n_short > before.n);
+    assert_true(2 * after.n_short < after.n);
+    for (size_t i = first; i < live.n_accesses; i++) /* one or two addresses a sample */
+        assert_true(live.accesses[i].weight_sec > 1.0 / RATE_HZ);
+    live_close(&live);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_accesses_fall_where_the_process_walks),
         cmocka_unit_test(test_foreign_process_is_only_counted),
         cmocka_unit_test(test_fds_are_events),
+        cmocka_unit_test(test_rate_changes_while_it_samples),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

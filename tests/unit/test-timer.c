@@ -210,6 +210,28 @@ static void test_n_lost_is_the_rings(void **state)
     timer_world_close(&world);
 }
 
+/* The kernel's event tells its first period for ever. The ring of this model has no event, so the
+ * change itself is refused, and what samples stand for changes all the same. */
+static void test_weight_follows_the_rate(void **state)
+{
+    struct timer_world world;
+
+    (void)state;
+    timer_world_open(&world, false);
+    timer_world_code(&world, CODE_START, one_access, sizeof one_access);
+    timer_world_sample(&world, TIMER_WORLD_PID, CODE_START);
+    assert_int_equal(world.source.ops->set_rate(world.source.self, 100), -EBADF);
+    timer_world_sample(&world, TIMER_WORLD_PID, CODE_START);
+    for (int i = 0; i < 2; i++) {
+        timer_world_drain(&world);
+        worker_pool_dispatch(world.pool, 0);
+    }
+    assert_int_equal(world.n_accesses, 2);
+    assert_true(world.accesses[0].weight_sec == 0.004); /* as it was when the sample was taken */
+    assert_true(world.accesses[1].weight_sec == 0.01);
+    timer_world_close(&world);
+}
+
 static void test_rate_of_zero(void **state)
 {
     struct source_options options = {0};
@@ -232,6 +254,7 @@ int main(void)
         cmocka_unit_test(test_unreadable_neighbours),
         cmocka_unit_test(test_instruction_across_pages),
         cmocka_unit_test(test_n_lost_is_the_rings),
+        cmocka_unit_test(test_weight_follows_the_rate),
         cmocka_unit_test(test_rate_of_zero),
     };
 

@@ -81,6 +81,36 @@ static void test_a_late_request_is_told_once_and_delivered_later(void **state)
     gate_close(&gate);
 }
 
+/* For worker_pool_on_returned: adds 1000 + the job's id to the record. */
+static void count_returned(void *userdata, pid_t pid)
+{
+    struct record *record = userdata;
+
+    record->order[record->n_done++] = 1000 + pid - 100;
+}
+
+static void test_the_return_of_late_requests_is_told_before_done(void **state)
+{
+    CLEANUP(worker_pool_freep) struct worker_pool *pool = NULL;
+    struct gate gate = gate_open();
+    struct record record = {0}, told = {0};
+
+    (void)state;
+    assert_int_equal(worker_pool_new(&pool, 1), 0);
+    worker_pool_on_returned(pool, count_returned, &record);
+    submit_blocked(pool, 0, &record, 5, &gate);
+    submit(pool, 0, &record, 6);
+    wait_byte(gate.started[0]);
+    worker_pool_check(pool, AFTER_ALL, count_late, &told);
+    dispatch_until(pool, &record, 1);
+    assert_int_equal(record.order[0], 6); /* in time: not told */
+    gate_release(&gate);
+    dispatch_until(pool, &record, 3);
+    assert_int_equal(record.order[1], 1005);
+    assert_int_equal(record.order[2], 5);
+    gate_close(&gate);
+}
+
 static void test_no_deadline_never_is_late(void **state)
 {
     CLEANUP(worker_pool_freep) struct worker_pool *pool = NULL;
@@ -209,6 +239,35 @@ static void test_free_leaves_blocked_threads_behind(void **state)
     fd_close(freed[1]);
 }
 
+/* What waits at the end is not carried out while one waits for what runs. */
+static void test_winding_down_drops_what_waits(void **state)
+{
+    CLEANUP(worker_pool_freep) struct worker_pool *pool = NULL;
+    struct gate gate = gate_open();
+    struct record record = {0};
+
+    (void)state;
+    assert_int_equal(worker_pool_new(&pool, 2), 0);
+    submit(pool, 1, &record, 1);
+    wait_idle(pool, 1);
+    submit_blocked(pool, 0, &record, 2, &gate);
+    wait_byte(gate.started[0]);
+    submit(pool, 0, &record, 3);
+    submit(pool, 0, &record, 4);
+    worker_pool_wind_down(pool);
+    assert_int_equal(record.n_freed, 2);
+    submit(pool, 1, &record, 5);
+    assert_int_equal(record.n_freed, 3);
+    assert_int_equal(worker_pool_pending(pool, 0), 1);
+    assert_int_equal(worker_pool_pending(pool, 1), 0);
+    gate_release(&gate);
+    dispatch_until(pool, &record, 2);
+    wait_idle(pool, 0);
+    assert_int_equal(record.order[0], 1);
+    assert_int_equal(record.order[1], 2);
+    gate_close(&gate);
+}
+
 static void test_many_requests(void **state)
 {
     enum {
@@ -258,10 +317,12 @@ int main(void)
         cmocka_unit_test(test_a_lane_keeps_order),
         cmocka_unit_test(test_a_blocked_lane_does_not_hold_up_another),
         cmocka_unit_test(test_a_late_request_is_told_once_and_delivered_later),
+        cmocka_unit_test(test_the_return_of_late_requests_is_told_before_done),
         cmocka_unit_test(test_no_deadline_never_is_late),
         cmocka_unit_test(test_lost_threads_have_a_limit),
         cmocka_unit_test(test_the_limit_is_the_pools_not_the_lanes),
         cmocka_unit_test(test_free_leaves_blocked_threads_behind),
+        cmocka_unit_test(test_winding_down_drops_what_waits),
         cmocka_unit_test(test_many_requests),
         cmocka_unit_test(test_the_limit_of_dispatch_leaves_the_fd_readable),
     };

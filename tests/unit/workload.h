@@ -7,7 +7,8 @@
 #define WORKLOAD_PID 100
 #define WORKLOAD_TWIN 200
 #define WORKLOAD_PAGES (64 * MODEL_MIB_PAGES)
-#define WORKLOAD_ROUNDS 12 /* all is local after so many from its first sample on */
+#define WORKLOAD_ROUNDS 3 /* to be local, from the first sample: two passes, and one more */
+#define WORKLOAD_LONG 24  /* by then what must not happen would have happened */
 
 /* CPUs of its threads: two on each node. */
 extern const int workload_cpus[4];
