@@ -87,6 +87,10 @@ start_numabd() {
 
 [ "$(cat /proc/sys/kernel/numa_balancing 2>/dev/null || echo 0)" = 0 ] ||
     echo "note: kernel balancing is on here and will do some of the work, before and after"
+if grep -q '^flags.* hypervisor' /proc/cpuinfo; then
+    echo "note: in a virtual machine remote memory may not be slower, and copying may be; look at the"
+    echo "      share of remote accesses, not at passes and costs. One second's share scatters."
+fi
 echo "--- without numabd: all memory on node $(first_memory_node), threads on every node"
 start_bench
 wait_lines 5

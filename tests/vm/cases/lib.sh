@@ -5,9 +5,9 @@
 
 CONVERGED=5      # percent remote that counts as converged
 ROUNDS=12        # allowed from the first sample on
-LOG=/tmp/logs
-LOOK=/tmp/look
-mkdir -p $LOG /run/numabd
+LOG=${LOG:-/tmp/logs}
+LOOK=$LOG.look
+mkdir -p $LOG
 
 ok() {
     echo "ok - $1"
@@ -33,6 +33,11 @@ check() {
     if "$@"; then ok "$check_name"; else not_ok "$check_name" "$check_why"; fi
 }
 
+# within LOW VALUE HIGH: no value is not within.
+within() {
+    [ -n "$2" ] && [ "$2" -ge "$1" ] && [ "$2" -le "$3" ]
+}
+
 # A field of the status kept by look, by its name in the JSON form.
 field() {
     tr ',{}' '\n\n\n' <$LOOK | sed -n "s/^ *\"$1\": *\"*\([^\"]*\)\"*\$/\1/p" | head -n 1
@@ -51,6 +56,8 @@ stat() {
 bench() {
     bench_name=$1
     shift
+    # Emptied here: the workload's own shell does so later, and the last one's lines would be read.
+    : >$LOG/"$bench_name"
     numabench "$@" >$LOG/"$bench_name" 2>&1 &
     pid=$!
     until grep -q '1 s  passes' $LOG/"$bench_name"; do
@@ -59,9 +66,9 @@ bench() {
     done
 }
 
-# The newest remote share of a workload, in whole percent, rounded up.
+# The newest remote share of a workload, in whole percent, rounded up; empty when it is not known.
 remote() {
-    sed -n 's/.*remote *\([0-9.]*\) %.*/\1/p' $LOG/"$1" | tail -n 1 | awk '{print int($1 + 0.999)}'
+    sed -n 's/.*remote *\([0-9.][0-9.]*\) %.*/\1/p' $LOG/"$1" | tail -n 1 | awk '{print int($1 + 0.999)}'
 }
 
 # A field of a workload's last line.
@@ -95,10 +102,26 @@ numabd_stop() {
 
 # Waits until numabd has done N more rounds (or does not answer any more).
 wait_rounds() {
-    rounds_until=$(($(stat n_rounds) + $1))
+    rounds_now=$(stat n_rounds)
+    [ -n "$rounds_now" ] || return 1
+    rounds_until=$((rounds_now + $1))
     while look; do
-        [ "$(field n_rounds)" -lt $rounds_until ] || return 0
+        rounds_now=$(field n_rounds)
+        [ -n "$rounds_now" ] || return 1
+        [ "$rounds_now" -lt $rounds_until ] || return 0
         sleep 0.5
+    done
+    return 1
+}
+
+# wait_field FIELD LEAST ROUNDS: waits until a counter is so large, at most until round ROUNDS.
+wait_field() {
+    while look; do
+        value=$(field "$1") rounds_now=$(field n_rounds)
+        [ -n "$value" ] && [ -n "$rounds_now" ] || return 1
+        [ "$value" -lt "$2" ] || return 0
+        [ "$rounds_now" -lt "$3" ] || return 1
+        sleep 0.2
     done
     return 1
 }
@@ -108,12 +131,14 @@ wait_rounds() {
 converge() {
     while :; do
         look || return 1
-        sampled=$(field sampled_round) rounds_now=$(field n_rounds)
+        sampled=$(field sampled_round) rounds_now=$(field n_rounds) share=$(remote "$1")
+        # An empty operand makes [ fail like a comparison that does not hold.
+        [ -n "$sampled" ] && [ -n "$rounds_now" ] && [ -n "$share" ] || return 1
         rounds_taken=$((rounds_now - sampled + 1))
         [ "$sampled" -gt 0 ] || rounds_taken=0
-        # The workload's own figure covers its last second: give it one more.
-        [ "$(remote "$1")" -gt $CONVERGED ] || return 0
+        # The workload's own figure covers its last second: it shows a round one round later.
         [ $rounds_taken -le $((ROUNDS + 1)) ] || return 1
+        [ "$share" -gt $CONVERGED ] || return 0
         [ "$rounds_now" -le $((ROUNDS * 3)) ] || return 1
         sleep 0.5
     done
@@ -122,6 +147,13 @@ converge() {
 # A counter of /proc/vmstat.
 vmstat() {
     sed -n "s/^$1 //p" /proc/vmstat
+}
+
+# misplaced NAME SHARE: the workload is far enough from its threads to show anything. SHARE is well
+# below what its placement gives on average: in one second some threads get more time than others.
+misplaced() {
+    before=$(remote "$1")
+    check "$1 starts misplaced" "only $before % remote" within "$2" "$before" 100
 }
 
 # Pages of a process on a node, over all its mappings.
