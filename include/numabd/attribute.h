@@ -147,7 +147,8 @@ struct space {
     uint64_t maps_nsec, maps_cost_nsec;
     /* numa_maps */
     bool policy_pending;
-    uint64_t policy_nsec, policy_cost_nsec;
+    uint64_t policy_nsec, policy_cost_nsec; /* asked last; what the last one cost */
+    uint64_t policy_read_nsec;              /* when the last one that holds was asked, 0 = never */
     bool totals_known;
     struct tally totals; /* resident pages by node, in base pages */
     bool residency_pending;

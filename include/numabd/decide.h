@@ -28,6 +28,12 @@
 #define DECIDE_HORIZON_MAX_SEC 600.0
 /* The gain over the horizon must exceed this many times the cost. */
 #define DECIDE_GAIN_FACTOR 2.0
+/*
+ * A policy counts for a move only if it was read within so many rounds, or 20 times what reading it
+ * costs: its owner may have bound the memory meanwhile, which maps does not show.
+ */
+#define DECIDE_POLICY_ROUNDS 3
+#define DECIDE_POLICY_COST_FACTOR 20
 /* First guess for copying, until this machine's own moves tell: 1 s of CPU time per GiB. */
 #define DECIDE_SEC_PER_BYTE (1.0 / (1 << 30))
 

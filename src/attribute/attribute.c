@@ -144,12 +144,22 @@ static void attribute_count_groups(struct attribute *attribute, struct space *sp
     space->n_groups = n;
 }
 
+/*
+ * One process must not fill the table with addresses that it only reserved: four times the ranges
+ * that its resident memory fills, and some for the small ones.
+ */
+static size_t space_ranges_max(const struct space *space)
+{
+    return (size_t)(4 * (space->rss_bytes / RANGE_BYTES) + 64);
+}
+
 static int attribute_push_one(struct attribute *attribute, struct space *space,
                               const struct access *access)
 {
     int node = topology_cpu_node(attribute->options.topology, access->cpu);
     size_t n_most = attribute->n_ranges + attribute->n_groups + 1 + GROUP_LEVELS;
-    bool may_grow = n_most <= RANGES_MAX, made = false;
+    bool may_grow = n_most <= RANGES_MAX && HASH_COUNT(space->ranges) < space_ranges_max(space);
+    bool made = false;
     int r;
 
     if (node < 0)
@@ -249,6 +259,8 @@ static void on_policy(struct work *work)
             space->policy_cost_nsec = work->cpu_nsec;
         if (!policy_request_apply(policy, space))
             space->maps_wanted = true;
+        if (policy->with_process && !policy->request.r)
+            space->policy_read_nsec = space->policy_nsec;
     }
     policy_request_free(work);
 }
@@ -340,6 +352,7 @@ static void attribute_ask_policy(struct attribute *attribute, const struct confi
     if (space->policy_pending || space->stuck || !space->maps_known)
         return;
     space_find_unknown(space, &unknown_vma, &claims);
+    unknown_vma |= space_awaits_move(space, config->min_share_permyriad / 10000.0, now);
     with_process = unknown_vma && since >= period_at_least(POLICY_WANTED_PERIOD_NSEC, cost,
                                                            POLICY_WANTED_COST_FACTOR);
     if (space->rss_bytes <= config->numa_maps_limit_bytes &&

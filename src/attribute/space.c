@@ -85,13 +85,15 @@ const struct vma *space_find_vma(const struct space *space, uint64_t addr)
     return vma_list_find(&space->vmas, addr);
 }
 
-const struct range *space_find_evidence(const struct space *space, const struct range *range,
-                                        double min_share)
+/* The smallest range with so many passes that holds this one and that it agrees with, else itself.
+ */
+static const struct range *find_evidence(const struct space *space, const struct range *range,
+                                         double min_share, unsigned n_passes)
 {
     const struct vma *vma = space_find_vma(space, range->start);
     uint64_t start, end;
 
-    if (!vma || range->claim.shared || range->claim.n_passes >= CLAIM_PASSES)
+    if (!vma || range->claim.shared || range->claim.n_passes >= n_passes)
         return range;
     for (unsigned level = 0; level < GROUP_LEVELS; level++) {
         const struct range *group;
@@ -100,10 +102,16 @@ const struct range *space_find_evidence(const struct space *space, const struct 
         HASH_FIND(hh, space->groups[level], &start, sizeof start, group);
         if (group && group->claim.shared)
             return range;
-        if (group && group->claim.n_passes >= CLAIM_PASSES)
+        if (group && group->claim.n_passes >= n_passes)
             return range_agrees(range, group->claim.node, min_share) ? group : range;
     }
     return range;
+}
+
+const struct range *space_find_evidence(const struct space *space, const struct range *range,
+                                        double min_share)
+{
+    return find_evidence(space, range, min_share, CLAIM_PASSES);
 }
 
 /* A free slot, or where there is none, one after the other. */
@@ -227,7 +235,7 @@ void space_reset(struct space *space, size_t *n_droppedp)
     /* What is out is about the old program, and is dropped when it returns. */
     space->maps_pending = space->policy_pending = space->residency_pending = false;
     space->maps_wanted = true;
-    space->maps_nsec = space->policy_nsec = 0;
+    space->maps_nsec = space->policy_nsec = space->policy_read_nsec = 0;
     space->round_n = space->round_sec = space->round_remote_sec = 0;
     space->remote_first_permyriad = space->remote_permyriad = -1;
 }
@@ -363,6 +371,20 @@ size_t space_fill_gaps(struct space *space, size_t limit)
         }
     }
     return n_made;
+}
+
+bool space_awaits_move(const struct space *space, double min_share, uint64_t now)
+{
+    struct range *range, *next;
+
+    HASH_ITER (hh, space->ranges, range, next) {
+        const struct claim *claim = &find_evidence(space, range, min_share, 1)->claim;
+        double share = claim->n_passes ? range_resident_share(range, claim->node) : 1;
+
+        if (share >= 0 && share < 1 && range->cool_down_nsec <= now)
+            return true;
+    }
+    return false;
 }
 
 void space_mark_thread_policies(struct space *space)

@@ -43,6 +43,12 @@ void space_close_round(struct space *space, double min_share, double elapsed_sec
 size_t space_fill_gaps(struct space *space, size_t limit);
 
 /*
+ * May a move be decided in the next round: do pages lie elsewhere than a claim says, be it confirmed
+ * or not yet? Then the policy is read anew, since moves act on fresh ones only.
+ */
+bool space_awaits_move(const struct space *space, double min_share, uint64_t now);
+
+/*
  * Policies of threads were read: recomputes unknown_policy and adds to own_policy, whose bits stay
  * when a thread ends or changes its mind: what it placed stays placed.
  */

@@ -1,10 +1,13 @@
 /*
  * numabd: options, start, run.
  */
+#include <fcntl.h>
 #include <getopt.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "daemon/daemon.h"
 #include "numabd/config.h"
@@ -115,9 +118,34 @@ static int run(const struct daemon_options *options)
     return r ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
+/* Closed standard files would be given to sockets and logs by their numbers. */
+static void open_standard_files(void)
+{
+    int fd;
+
+    do
+        fd = open("/dev/null", O_RDWR);
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    fd_close(fd);
+}
+
+/* A reload at once after the start must not end it, nor a reader of stderr that has gone. */
+static void hold_signals(void)
+{
+    sigset_t signals;
+
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGHUP);
+    sigprocmask(SIG_BLOCK, &signals, NULL);
+    signal(SIGPIPE, SIG_IGN);
+}
+
 int main(int argc, char **argv)
 {
     struct daemon_options options = {.config_path = CONFIG_PATH, .root = "/"};
+
+    open_standard_files();
+    hold_signals();
 
     switch (parse_options(&options, argc, argv)) {
     case OPTIONS_DONE:

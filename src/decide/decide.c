@@ -95,6 +95,14 @@ static enum reason judge_gain(const struct decide_env *env, const struct candida
     return REASON_NONE;
 }
 
+static bool policy_is_fresh(const struct decide_env *env, const struct space *space)
+{
+    uint64_t most = DECIDE_POLICY_ROUNDS * env->config->interval_nsec +
+                    DECIDE_POLICY_COST_FACTOR * space->policy_cost_nsec;
+
+    return space->policy_read_nsec && env->now - space->policy_read_nsec <= most;
+}
+
 enum reason decide_range(const struct decide_env *env, const struct candidate *candidate,
                          struct move *move)
 {
@@ -112,6 +120,8 @@ enum reason decide_range(const struct decide_env *env, const struct candidate *c
         reason = judge_state(candidate, &range, env->now);
     if (reason == REASON_NONE)
         reason = judge_gain(env, candidate, &range, move);
+    if (reason == REASON_NONE && !policy_is_fresh(env, candidate->space))
+        reason = REASON_POLICY_UNKNOWN;
     return reason;
 }
 

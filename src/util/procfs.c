@@ -9,9 +9,11 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "util/array.h"
 #include "util/cleanup.h"
+#include "util/error.h"
 
 #define READ_STEP ((size_t)16384)
 
@@ -61,14 +63,20 @@ int procfs_read_head(const char *root, const char *path, size_t limit, char **bu
 {
     CLEANUP(freep) char *full = NULL;
     CLEANUP(fd_closep) int fd = -1;
+    struct stat status;
 
     if (asprintf(&full, "%s/%s", root, path) < 0) {
         full = NULL;
         return -ENOMEM;
     }
-    fd = open(full, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    /* Below another root there may be anything: a FIFO would be waited for, a device has no end. */
+    fd = open(full, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (fd < 0)
         return procfs_condition(errno);
+    if (fstat(fd, &status) < 0)
+        return error_errno();
+    if (!S_ISREG(status.st_mode))
+        return S_ISDIR(status.st_mode) ? -EISDIR : -EINVAL;
     return procfs_read_fd(fd, limit, bufp, sizep);
 }
 

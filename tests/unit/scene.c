@@ -18,7 +18,8 @@ void scene_machine_init(struct scene_machine *machine)
                                              .total_bytes = 8192 * SCENE_MIB,
                                              .free_bytes = 4096 * SCENE_MIB};
     }
-    machine->config = (struct config){.headroom_bytes = 256 * SCENE_MIB, .use_page_cache = true};
+    machine->config = (struct config){
+        .interval_nsec = NSEC_PER_SEC, .headroom_bytes = 256 * SCENE_MIB, .use_page_cache = true};
     machine->topology = (struct topology){.n_node_ids = SCENE_NODES,
                                           .n_memory_nodes = SCENE_NODES,
                                           .nodes = machine->nodes,
@@ -36,7 +37,7 @@ void scene_init(struct scene *scene, uint64_t start)
     scene->rate[0] = (struct tally_entry){.node = 0, .n = 500, .sec = 2};
     scene->residency[0] = (struct tally_entry){.node = 1, .n = 16};
     scene->target = (struct target){.pid = 100, .reason = REASON_NONE};
-    scene->space = (struct space){.pid = 100};
+    scene->space = (struct space){.pid = 100, .policy_read_nsec = SCENE_NOW - NSEC_PER_SEC};
     scene->vma = (struct vma){.start = SCENE_BASE, .end = SCENE_BASE + (1 << 30)};
     scene->range = (struct range){
         .start = start,

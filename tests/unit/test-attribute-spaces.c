@@ -232,6 +232,7 @@ static size_t n_kept(const struct attribute_rig *rig)
 static void fill(struct attribute_rig *rig, const char *maps, uint64_t step)
 {
     attribute_rig_init(rig, maps, "1000000 default\n");
+    rig->target.process.rss_bytes = (uint64_t)256 << 30;
     attribute_rig_push(rig, 0, BASE, 1);
     attribute_rig_dispatch(rig);
     for (uint64_t addr = BASE; attribute_n_capped(rig->attribute) < 3; addr += step) {
@@ -240,6 +241,22 @@ static void fill(struct attribute_rig *rig, const char *maps, uint64_t step)
     }
     assert_true(n_kept(rig) <= RANGES_MAX);
     assert_true(n_kept(rig) >= RANGES_MAX - GROUP_LEVELS);
+}
+
+/* Named after the attack: 42 MiB of memory and 700 GiB of reservations filled the whole table. */
+static void test_one_process_does_not_fill_the_table(void **state)
+{
+    struct attribute_rig rig;
+
+    (void)state;
+    attribute_rig_init(&rig, "1000000-4001000000 rw-p 0 0:0 0 \n", "1000000 default\n");
+    attribute_rig_push(&rig, 0, BASE, 1);
+    attribute_rig_dispatch(&rig);
+    for (uint64_t i = 0; i < 1000; i++)
+        attribute_rig_push(&rig, 0, BASE + i * 2 * M, 1);
+    assert_int_equal(attribute_n_ranges(rig.attribute), 4 * 64 / 2 + 64); /* 64 MiB resident */
+    assert_int_equal(attribute_n_capped(rig.attribute), 1000 - (4 * 64 / 2 + 64));
+    attribute_rig_deinit(&rig);
 }
 
 static void test_ranges_have_a_limit(void **state)
@@ -333,6 +350,7 @@ int main(void)
         cmocka_unit_test(test_answers_about_the_program_before_an_exec_are_void),
         cmocka_unit_test(test_many_processes),
         cmocka_unit_test(test_idle_processes_are_not_refreshed),
+        cmocka_unit_test(test_one_process_does_not_fill_the_table),
         cmocka_unit_test(test_ranges_have_a_limit),
         cmocka_unit_test(test_groups_count_into_the_limit),
         cmocka_unit_test(test_a_range_costs_what_its_limit_says),

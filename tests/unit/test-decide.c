@@ -297,6 +297,26 @@ static void observed_are_those_that_may_not_be_moved(void **state)
     assert_true(move.observe);
 }
 
+/* Named after the attack: memory bound a second ago was moved on what was read minutes ago. */
+static void old_policy_is_no_policy(void **state)
+{
+    struct scene_machine machine;
+    struct scene scene;
+    struct move move;
+
+    (void)state;
+    scene_machine_init(&machine);
+    scene_init(&scene, SCENE_BASE);
+    scene.space.policy_read_nsec = SCENE_NOW - 3 * NSEC_PER_SEC;
+    assert_int_equal(decide_range(&machine.env, &scene.candidate, &move), REASON_NONE);
+    scene.space.policy_read_nsec--;
+    assert_int_equal(decide_range(&machine.env, &scene.candidate, &move), REASON_POLICY_UNKNOWN);
+    scene.space.policy_cost_nsec = 1; /* dear ones are read less often */
+    assert_int_equal(decide_range(&machine.env, &scene.candidate, &move), REASON_NONE);
+    scene.space.policy_read_nsec = 0;
+    assert_int_equal(decide_range(&machine.env, &scene.candidate, &move), REASON_POLICY_UNKNOWN);
+}
+
 /* Without samples enough of its own a range acts as the group does that holds it. */
 static void group_lends_its_claim(void **state)
 {
@@ -382,6 +402,7 @@ int main(void)
         cmocka_unit_test(kinds_and_policies_are_reasons_themselves),
         cmocka_unit_test(move_carries_its_numbers),
         cmocka_unit_test(observed_are_those_that_may_not_be_moved),
+        cmocka_unit_test(old_policy_is_no_policy),
         cmocka_unit_test(group_lends_its_claim),
         cmocka_unit_test(equal_distances_never_move),
         cmocka_unit_test(nothing_that_goes_in_is_changed),

@@ -88,6 +88,23 @@ static void memory_that_stayed_follows_at_once_again(void **state)
     }
 }
 
+/* Named after the attack: memory bound after its policy was read was moved against it. */
+static void memory_that_was_just_bound_stays(void **state)
+{
+    struct model_run *run = *state;
+    struct model_process *process = workload_add(run, WORKLOAD_PID, "worker");
+    uint64_t n_migrated;
+
+    model_run_rounds(run, 2 * WORKLOAD_LONG);
+    assert_true(model_remote_permyriad(&run->model, process) <= 500);
+    n_migrated = run->model.n_migrated;
+    process->vmas[0].policy = "bind:0-1"; /* maps shows nothing of it */
+    for (size_t i = 0; i < process->n_threads; i++)
+        process->threads[i].cpu = 3 - process->threads[i].cpu;
+    model_run_rounds(run, WORKLOAD_LONG);
+    assert_int_equal(run->model.n_migrated, n_migrated);
+}
+
 int main(void)
 {
 #define TEST(function) cmocka_unit_test_setup_teardown(function, workload_setup, workload_teardown)
@@ -96,6 +113,7 @@ int main(void)
         TEST(one_short_lived_thread_does_not_stop_the_others_moves),
         TEST(memory_of_bouncing_threads_stops_following),
         TEST(memory_that_stayed_follows_at_once_again),
+        TEST(memory_that_was_just_bound_stays),
     };
 
     return cmocka_run_group_tests_name("pipeline threads", tests, NULL, NULL);

@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <sys/stat.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -234,6 +235,23 @@ static void test_a_missing_number_is_gone(void **state)
     assert_true(value == 77);
 }
 
+/* Named after the attack: a FIFO below --root was waited for, deaf to SIGTERM. */
+static void test_what_is_no_file_is_not_waited_for(void **state)
+{
+    char root[] = "/tmp/numabd-procfs-XXXXXX", path[64], *buf = NULL;
+    size_t size = 0;
+
+    (void)state;
+    assert_non_null(mkdtemp(root));
+    snprintf(path, sizeof path, "%s/fifo", root);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_int_equal(procfs_read(root, "fifo", &buf, &size), -EINVAL);
+    assert_int_equal(procfs_read("/", root, &buf, &size), -EISDIR);
+    assert_null(buf);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(rmdir(root), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -248,6 +266,7 @@ int main(void)
         cmocka_unit_test(test_an_open_file_is_read_again),
         cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_a_missing_number_is_gone),
+        cmocka_unit_test(test_what_is_no_file_is_not_waited_for),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
