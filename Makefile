@@ -125,12 +125,12 @@ unit-programs: $(UNIT_TESTS)
 # What is missing is installed first; only then can make look at it, hence the second make.
 .PHONY: demo
 demo: deps-demo  ## installs what is missing, builds, and shows numabd at work on two nodes
-	@$(MAKE) --no-print-directory -j$$(nproc) programs
+	@$(MAKE) --no-print-directory -s -j$$(nproc) programs
 	@tests/demo/run
 
 .PHONY: check
 check: deps-check  ## installs what is missing, builds, and runs all tests
-	@$(MAKE) --no-print-directory -j$$(nproc) programs unit-programs
+	@$(MAKE) --no-print-directory -s -j$$(nproc) programs unit-programs
 	@tests/run
 
 .PHONY: check-quick

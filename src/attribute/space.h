@@ -43,8 +43,8 @@ void space_close_round(struct space *space, double min_share, double elapsed_sec
 size_t space_fill_gaps(struct space *space, size_t limit);
 
 /*
- * May a move be decided in the next round: do pages lie elsewhere than a claim says, be it confirmed
- * or not yet? Then the policy is read anew, since moves act on fresh ones only.
+ * May a move be decided in the next round: do pages lie elsewhere than a claim says, be it
+ * confirmed or not yet? Then the policy is read anew, since moves act on fresh ones only.
  */
 bool space_awaits_move(const struct space *space, double min_share, uint64_t now);
 

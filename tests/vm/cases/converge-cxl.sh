@@ -7,7 +7,7 @@ try() {
     misplaced work "$2"
     numabd_start
     check "from node $1 converges within $ROUNDS rounds" "$(remote work) % remote" converge work
-    echo "# took $rounds_taken rounds, moved $(stat moved_bytes) bytes"
+    echo "# took $rounds_taken rounds, moved $(($(stat moved_bytes) >> 20)) MiB"
     numabd_stop
     stop $pid
 }

@@ -9,7 +9,7 @@ try() {
     misplaced work 30
     numabd_start
     check "$name converges within $ROUNDS rounds" "$(remote work) % remote" converge work
-    echo "# $name took $rounds_taken rounds, moved $(stat moved_bytes) bytes"
+    echo "# $name took $rounds_taken rounds, moved $(($(stat moved_bytes) >> 20)) MiB"
     check "$name moves about what is misplaced" "moved $(stat moved_bytes) bytes" \
         within $((24 << 20)) "$(stat moved_bytes)" $((40 << 20))
     numabd_stop

@@ -8,7 +8,7 @@ numabd_start
 numabctl ps --watch 0.5 >$LOG/watch &
 watch=$!
 check "n4 converges within $ROUNDS rounds" "$(remote work) % remote" converge work
-echo "# took $rounds_taken rounds, moved $(stat moved_bytes) bytes"
+echo "# took $rounds_taken rounds, moved $(($(stat moved_bytes) >> 20)) MiB"
 kill $watch
 check "ps --watch shows MiB per node over time" "$(cat $LOG/watch)" \
     within 3 "$(grep -c numabench $LOG/watch)" 1000

@@ -10,7 +10,7 @@ try() {
     misplaced work "$least"
     numabd_start
     check "$name converges within $ROUNDS rounds" "$(remote work) % remote" converge work
-    echo "# $name took $rounds_taken rounds, moved $(stat moved_bytes) bytes"
+    echo "# $name took $rounds_taken rounds, moved $(($(stat moved_bytes) >> 20)) MiB"
     check "$name moves about what is misplaced" "moved $(stat moved_bytes) bytes" \
         within $((mib * 3 / 4 << 20)) "$(stat moved_bytes)" $((mib * 5 / 4 << 20))
     numabd_stop
