@@ -37,10 +37,8 @@ size_t pipeline_n_lanes(const struct topology *topology)
 static int pipeline_new_stages(struct pipeline *pipeline)
 {
     const struct pipeline_options *options = &pipeline->options;
-    const struct attribute_options attribute = {.topology = options->topology,
-                                                .host = options->host,
-                                                .pool = options->pool,
-                                                .self_pid = options->self_pid};
+    const struct attribute_options attribute = {
+        .topology = options->topology, .host = options->host, .pool = options->pool};
     const struct migrate_options migrate = {.host = options->host,
                                             .topology = options->topology,
                                             .pool = options->pool,

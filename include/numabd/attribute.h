@@ -172,7 +172,6 @@ struct attribute_options {
     const struct topology *topology;
     const struct host *host;
     struct worker_pool *pool;
-    pid_t self_pid;
 };
 
 /* What options point to stays the caller's and outlives the object. */

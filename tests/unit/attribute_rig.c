@@ -28,7 +28,7 @@ void attribute_rig_init(struct attribute_rig *rig, const char *maps, const char 
     assert_int_equal(worker_pool_new_inline(&rig->pool), 0);
     assert_int_equal(config_new_default(&rig->config), 0);
     options = (struct attribute_options){
-        .topology = &rig->topology, .host = &rig->fake.host, .pool = rig->pool, .self_pid = 1};
+        .topology = &rig->topology, .host = &rig->fake.host, .pool = rig->pool};
     assert_int_equal(attribute_new(&rig->attribute, &options), 0);
 }
 

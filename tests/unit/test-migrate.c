@@ -129,7 +129,7 @@ static int setup(void **state)
     assert_int_equal(config_new_default(&bed->config), 0);
     assert_int_equal(worker_pool_new_inline(&bed->pool), 0);
     options = (struct attribute_options){
-        .topology = bed->topology, .host = &bed->host, .pool = bed->pool, .self_pid = SELF};
+        .topology = bed->topology, .host = &bed->host, .pool = bed->pool};
     assert_int_equal(attribute_new(&bed->attribute, &options), 0);
     assert_int_equal(discover_new(&bed->discover, &bed->procs, bed->topology, SELF), 0);
     bed_new_migrate(bed, &bed->host, bed->pool);
