@@ -331,22 +331,8 @@ static void on_outcome(void *userdata, const struct outcome *outcome)
     }
 }
 
-static void pipeline_set_rate(struct pipeline *pipeline, unsigned rate_hz)
-{
-    const struct source *source = &pipeline->source;
-    int r = 0;
-
-    if (source->ops && source->ops->set_rate)
-        r = source->ops->set_rate(source->self, rate_hz);
-    if (r < 0)
-        pipeline_log(pipeline, "%s: rate not changed on all CPUs, ignoring: %s", source->ops->name,
-                     strerror(-r));
-}
-
 void pipeline_commit(struct pipeline *pipeline, struct config *config)
 {
-    if (config->rate_hz != pipeline->config->rate_hz)
-        pipeline_set_rate(pipeline, config->rate_hz);
     config_free(pipeline->config);
     pipeline->config = config;
     discover_reset(pipeline->discover);

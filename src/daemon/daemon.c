@@ -150,16 +150,6 @@ static int on_round(sd_event_source *source, uint64_t usec, void *userdata)
     return rearm(source, pipeline_config(daemon->pipeline)->interval_nsec / NSEC_PER_USEC);
 }
 
-static int on_ring(sd_event_source *source, int fd, uint32_t events, void *userdata)
-{
-    struct daemon *daemon = userdata;
-
-    (void)fd;
-    (void)pipeline_drain(daemon->pipeline);
-    /* A CPU that went offline hangs up for ever. */
-    return events & (EPOLLHUP | EPOLLERR) ? sd_event_source_set_enabled(source, SD_EVENT_OFF) : 0;
-}
-
 static int on_done(sd_event_source *source, int fd, uint32_t events, void *userdata)
 {
     struct daemon *daemon = userdata;
@@ -205,17 +195,6 @@ static bool daemon_find_obstacle(const struct daemon *daemon, char *why, size_t 
     return !privilege_check(why, why_size);
 }
 
-static int daemon_add_rings(struct daemon *daemon, const struct source *source)
-{
-    size_t n_fds = 0;
-    const int *fds = source->ops->fds(source->self, &n_fds);
-    int r = 0;
-
-    for (size_t i = 0; i < n_fds && r >= 0; i++)
-        r = sd_event_add_io(daemon->event, NULL, fds[i], EPOLLIN, on_ring, daemon);
-    return r;
-}
-
 static int daemon_start_source(struct daemon *daemon)
 {
     const struct source_options options = {
@@ -240,7 +219,6 @@ static int daemon_start_source(struct daemon *daemon)
         pipeline_set_idle(daemon->pipeline, reason.text);
     if (r)
         return r < 0 ? r : 0;
-    r = daemon_add_rings(daemon, &source);
     pipeline_set_source(daemon->pipeline, source);
     return r < 0 ? r : 0;
 }

@@ -278,35 +278,11 @@ static int timer_drain(void *self)
     return 0;
 }
 
-static const int *timer_fds(void *self, size_t *np)
-{
-    struct timer *timer = self;
-
-    *np = timer->rings.n;
-    return timer->rings.fds;
-}
-
 static const struct sample_counts *timer_counts(void *self)
 {
     struct timer *timer = self;
 
     return &timer->counts;
-}
-
-/*
- * The kernel's cpu-clock event goes on to tell the period that it was opened with, so what samples
- * stand for is kept here from then on; those that wait still have the old one. A CPU that went
- * offline may refuse; the others get the rate all the same.
- */
-static int timer_set_rate(void *self, unsigned rate_hz)
-{
-    struct timer *timer = self;
-
-    if (rate_hz == 0)
-        return -EINVAL;
-    (void)timer_drain(timer);
-    timer->period_nsec = NSEC_PER_SEC / rate_hz;
-    return perf_rings_set_period(&timer->rings, timer->period_nsec);
 }
 
 static struct timer *timer_free(struct timer *timer)
@@ -336,9 +312,7 @@ int timer_new_from_rings(struct source *source, const struct source_options *opt
     static const struct source_ops ops = {
         .name = "timer",
         .drain = timer_drain,
-        .fds = timer_fds,
         .counts = timer_counts,
-        .set_rate = timer_set_rate,
         .free = timer_source_free,
     };
     CLEANUP(perf_rings_deinit) struct perf_rings taken = *rings;
