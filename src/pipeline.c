@@ -82,7 +82,7 @@ struct pipeline *pipeline_free(struct pipeline *pipeline)
 {
     if (!pipeline)
         return NULL;
-    source_deinit(&pipeline->source);
+    sampler_free(pipeline->sampler);
     plan_deinit(&pipeline->plan);
     migrate_free(pipeline->migrate);
     attribute_free(pipeline->attribute);
@@ -90,6 +90,8 @@ struct pipeline *pipeline_free(struct pipeline *pipeline)
     config_free(pipeline->config);
     free(pipeline->candidates);
     free(pipeline->late);
+    free(pipeline->sample_targets);
+    free(pipeline->sample_ranges);
     free(pipeline->rate_bytes);
     free(pipeline);
     return NULL;
@@ -127,7 +129,7 @@ static void sink_push(void *userdata, const struct access *accesses, size_t n)
             end++;
         if (target && !pipeline_is_stuck(pipeline, target->pid)) {
             (void)attribute_push(pipeline->attribute, target, &accesses[first], end - first);
-            if (!pipeline->sampled_round)
+            if (!pipeline->sampled_round && accesses[first].kind != ACCESS_TOUCH)
                 pipeline->sampled_round = pipeline->n_rounds + 1;
         }
         first = end;
@@ -144,10 +146,17 @@ struct sample_filter pipeline_filter(struct pipeline *pipeline)
     return (struct sample_filter){.wants = sample_wants, .userdata = pipeline};
 }
 
-void pipeline_set_source(struct pipeline *pipeline, struct source source)
+void pipeline_set_sampler(struct pipeline *pipeline, struct sampler *sampler)
 {
-    source_deinit(&pipeline->source);
-    pipeline->source = source;
+    sampler_free(pipeline->sampler);
+    pipeline->sampler = sampler;
+}
+
+const char *pipeline_why(const struct pipeline *pipeline)
+{
+    if (pipeline->why[0] || !pipeline->sampler)
+        return pipeline->why;
+    return sampler_why(pipeline->sampler);
 }
 
 void pipeline_set_idle(struct pipeline *pipeline, const char *why)
@@ -155,14 +164,19 @@ void pipeline_set_idle(struct pipeline *pipeline, const char *why)
     snprintf(pipeline->why, sizeof pipeline->why, "%s", why);
 }
 
-bool pipeline_is_idle(const struct pipeline *pipeline)
+bool pipeline_is_barred(const struct pipeline *pipeline)
 {
     return pipeline->why[0] != '\0';
 }
 
+bool pipeline_is_idle(const struct pipeline *pipeline)
+{
+    return pipeline_why(pipeline)[0] != '\0';
+}
+
 int pipeline_drain(struct pipeline *pipeline)
 {
-    return pipeline->source.ops ? pipeline->source.ops->drain(pipeline->source.self) : 0;
+    return pipeline->sampler ? sampler_drain(pipeline->sampler) : 0;
 }
 
 /* Forgets address spaces whose process is no target any more. */
@@ -244,6 +258,19 @@ static int pipeline_decide(struct pipeline *pipeline, uint64_t now)
     return decide_plan(&pipeline->plan, &env, pipeline->candidates, pipeline->n_candidates);
 }
 
+/* All but page copying counts against the budget. */
+static void pipeline_spend(struct pipeline *pipeline, uint64_t now, uint64_t cpu_nsec)
+{
+    uint64_t moving = migrate_counts(pipeline->migrate)->cpu_nsec;
+    uint64_t used = cpu_nsec > moving ? cpu_nsec - moving : 0;
+
+    if (pipeline->sampler && pipeline->spent_nsec && used > pipeline->spent_cpu_nsec)
+        sampler_spend(pipeline->sampler, used - pipeline->spent_cpu_nsec,
+                      now - pipeline->spent_nsec);
+    pipeline->spent_nsec = now;
+    pipeline->spent_cpu_nsec = used;
+}
+
 int pipeline_round(struct pipeline *pipeline, uint64_t now, uint64_t cpu_nsec)
 {
     int r;
@@ -255,6 +282,10 @@ int pipeline_round(struct pipeline *pipeline, uint64_t now, uint64_t cpu_nsec)
         return r;
     pipeline_prune(pipeline);
     pipeline_say_denied(pipeline);
+    pipeline_spend(pipeline, now, cpu_nsec);
+    r = pipeline_sample(pipeline, now);
+    if (r < 0)
+        return r;
     r = attribute_round(pipeline->attribute, pipeline->config, now);
     if (r < 0)
         return r;
@@ -335,6 +366,8 @@ void pipeline_commit(struct pipeline *pipeline, struct config *config)
 {
     config_free(pipeline->config);
     pipeline->config = config;
+    if (pipeline->sampler)
+        sampler_configure(pipeline->sampler, config);
     discover_reset(pipeline->discover);
 }
 

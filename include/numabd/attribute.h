@@ -13,6 +13,7 @@
 #include "numabd/config.h"
 #include "numabd/discover.h"
 #include "numabd/host.h"
+#include "numabd/pace.h"
 #include "numabd/reason.h"
 #include "numabd/sample.h"
 #include "numabd/topology.h"
@@ -120,8 +121,9 @@ struct range {
     int moved_from;          /* node that most pages came from then */
     unsigned n_returns;      /* moves back to moved_from in a row */
     unsigned n_refusals;
-    int observed_node; /* where --observe would have moved it; -1 */
-    bool moving;       /* a move was handed to a worker */
+    uint64_t touched_nsec; /* last touch by nobody known (ACCESS_TOUCH), 0 = never */
+    int observed_node;     /* where --observe would have moved it; -1 */
+    bool moving;           /* a move was handed to a worker */
     UT_hash_handle hh;
 };
 
@@ -161,8 +163,11 @@ struct space {
     uint64_t moved_bytes;
     uint64_t moved_nsec; /* last move, 0 = never */
     unsigned n_planned;  /* ranges planned in the last round */
-    bool stuck, denied;  /* requests are late; the kernel refuses moves: observe only */
-    bool denied_said;    /* in the log */
+    struct pace pace;
+    double memory_bound;  /* share of its CPU time that waits for memory; 0 = not measured */
+    uint64_t listed_addr; /* attribute_list_unsampled goes on here */
+    bool stuck, denied;   /* requests are late; the kernel refuses moves: observe only */
+    bool denied_said;     /* in the log */
     UT_hash_handle hh;
 };
 
@@ -193,6 +198,14 @@ int attribute_push(struct attribute *attribute, const struct target *target,
  * policies and residency that are missing or old. Return: 0 or -ENOMEM.
  */
 int attribute_round(struct attribute *attribute, const struct config *config, uint64_t now);
+
+/*
+ * Memory that claims are about but that no sample has shown: 2 MiB pieces of processes sampled
+ * lately, where a group that holds them has passed, in turns. By pid, then ascending.
+ * Return: how many, at most `limit`.
+ */
+size_t attribute_list_unsampled(struct attribute *attribute, uint64_t now,
+                                struct sample_range *ranges, size_t limit);
 
 struct space *attribute_find(const struct attribute *attribute, pid_t pid);
 struct space *attribute_spaces(const struct attribute *attribute);

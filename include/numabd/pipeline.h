@@ -9,7 +9,7 @@
 #include "numabd/discover.h"
 #include "numabd/host.h"
 #include "numabd/report.h"
-#include "numabd/sample.h"
+#include "numabd/sampler.h"
 #include "numabd/topology.h"
 #include "util/cleanup.h"
 #include "util/worker.h"
@@ -44,10 +44,15 @@ CLEANUP_DEFINE(struct pipeline *, pipeline_free)
 struct access_sink pipeline_sink(struct pipeline *pipeline);
 struct sample_filter pipeline_filter(struct pipeline *pipeline);
 
-/* The source in use (taken over); without one nothing is sampled and `why` says why, in one line.
+/*
+ * The sources in use (taken over). Without any nothing is sampled; while none sees who accesses
+ * memory nothing is decided either, and `why` says why, in one line.
  */
-void pipeline_set_source(struct pipeline *pipeline, struct source source);
+void pipeline_set_sampler(struct pipeline *pipeline, struct sampler *sampler);
+/* Something about the machine stands against balancing: `why`, for good. */
 void pipeline_set_idle(struct pipeline *pipeline, const char *why);
+bool pipeline_is_barred(const struct pipeline *pipeline);
+/* Barred, or no source sees who accesses memory at the moment. */
 bool pipeline_is_idle(const struct pipeline *pipeline);
 
 /* Takes the samples that are there. Return: 0 or a negative errno. */

@@ -17,7 +17,9 @@ struct status_report {
     char why[256];     /* one line: why it is idle or observing; "" when balancing */
     uint64_t uptime_sec;
     unsigned n_memory_nodes;
-    char sources[64];             /* "timer", "none" */
+    char sources[64];             /* that work: "timer, idle_page", "none" */
+    char sampling[512];           /* what they do: "timer: 2 cgroups, 8 events" */
+    unsigned rate_hz;             /* samples per second and CPU for targets that are not stable */
     const char *kernel_balancing; /* "on", "off", "tiering", "absent" */
     int remote_first_permyriad, remote_permyriad;
     uint64_t moved_bytes, moved_last_hour_bytes;
@@ -26,7 +28,8 @@ struct status_report {
     unsigned n_balanced, n_observed, n_too_small, n_excluded, n_other;
     /* counters since the start */
     uint64_t n_rounds, n_samples, n_foreign, n_lost, n_unresolved, n_accesses;
-    uint64_t n_capped; /* accesses not kept because all RANGES_MAX ranges are in use */
+    uint64_t n_interrupts; /* of CPUs, by sampling */
+    uint64_t n_capped;     /* accesses not kept because all RANGES_MAX ranges are in use */
     uint64_t pages_tried, pages_moved, pages_failed, pages_observed;
     uint64_t sampled_round;   /* round of the first access, 0 = none yet */
     uint64_t converged_round; /* first round from which the remote share stayed at 5 % or less,

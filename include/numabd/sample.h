@@ -119,6 +119,11 @@ struct source_ops {
     /* How it looks now, for status and doctor, in a few words: "12 cgroups, 96 events". NULL: none.
      */
     void (*describe)(void *self, char *text, size_t size);
+    /*
+     * The memory-bound share of a process's CPU time, 0 to 1. NULL: cannot be measured. Return:
+     * false when it is not known.
+     */
+    bool (*memory_bound)(void *self, pid_t pid, double *sharep);
     void (*free)(void *self);
 };
 

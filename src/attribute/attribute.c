@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "attribute/groups.h"
+#include "attribute/heat.h"
 #include "attribute/requests.h"
 #include "attribute/space.h"
 #include "attribute/tally.h"
@@ -153,15 +154,34 @@ static size_t space_ranges_max(const struct space *space)
     return (size_t)(4 * (space->rss_bytes / RANGE_BYTES) + 64);
 }
 
+static bool attribute_may_grow(const struct attribute *attribute, const struct space *space)
+{
+    size_t n_most = attribute->n_ranges + attribute->n_groups + 1 + GROUP_LEVELS;
+
+    return n_most <= RANGES_MAX && HASH_COUNT(space->ranges) < space_ranges_max(space);
+}
+
+static int attribute_push_touch(struct attribute *attribute, struct space *space,
+                                const struct access *access)
+{
+    bool made = false;
+    int r = heat_add(space, access->addr, access->when_nsec, attribute_may_grow(attribute, space),
+                     &made);
+
+    attribute->n_ranges += made;
+    return r;
+}
+
 static int attribute_push_one(struct attribute *attribute, struct space *space,
                               const struct access *access)
 {
     int node = topology_cpu_node(attribute->options.topology, access->cpu);
-    size_t n_most = attribute->n_ranges + attribute->n_groups + 1 + GROUP_LEVELS;
-    bool may_grow = n_most <= RANGES_MAX && HASH_COUNT(space->ranges) < space_ranges_max(space);
+    bool may_grow = attribute_may_grow(attribute, space);
     bool made = false;
     int r;
 
+    if (access->kind == ACCESS_TOUCH)
+        return attribute_push_touch(attribute, space, access);
     if (node < 0)
         return 0;
     r = space_add_access(space, access, node, may_grow, &made);
@@ -393,6 +413,29 @@ static size_t attribute_room(const struct attribute *attribute)
     size_t room = n < GAPS_MAX ? GAPS_MAX - n : 0;
 
     return room < GAPS_PER_ROUND ? room : GAPS_PER_ROUND;
+}
+
+static int by_place(const void *left, const void *right)
+{
+    const struct sample_range *a = left, *b = right;
+
+    if (a->pid != b->pid)
+        return a->pid < b->pid ? -1 : 1;
+    return a->start < b->start ? -1 : a->start > b->start;
+}
+
+size_t attribute_list_unsampled(struct attribute *attribute, uint64_t now,
+                                struct sample_range *ranges, size_t limit)
+{
+    struct space *space, *next;
+    size_t n = 0;
+
+    HASH_ITER (hh, attribute->spaces, space, next)
+        if (n < limit && space->sampled_nsec + IDLE_NSEC >= now && !space->stuck)
+            n += heat_list(space, &ranges[n], limit - n);
+    if (n)
+        qsort(ranges, n, sizeof *ranges, by_place);
+    return n;
 }
 
 int attribute_round(struct attribute *attribute, const struct config *config, uint64_t now)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "attribute/groups.h"
+#include "attribute/heat.h"
 #include "attribute/tally.h"
 #include "attribute/thread_mask.h"
 #include "attribute/vmas.h"
@@ -156,9 +157,25 @@ static struct thread *space_get_thread(struct space *space, pid_t tid)
     return thread;
 }
 
-static void space_count_share(struct space *space, const struct range *range, int node, double sec)
+/* Where the hardware told which memory answered, that is exact, and a cache hit needed none. */
+static double local_share(const struct range *range, const struct access *access, int node)
 {
-    double local = range_resident_share(range, node);
+    switch (access->locality) {
+    case ACCESS_LOCALITY_LOCAL:
+        return 1;
+    case ACCESS_LOCALITY_REMOTE:
+        return 0;
+    case ACCESS_LOCALITY_CACHE:
+        return -1;
+    default:
+        return range_resident_share(range, node);
+    }
+}
+
+static void space_count_share(struct space *space, const struct range *range,
+                              const struct access *access, int node)
+{
+    double local = local_share(range, access, node), sec = access->weight_sec;
 
     if (local < 0)
         return;
@@ -193,7 +210,7 @@ int space_add_access(struct space *space, const struct access *access, int node,
     if (!thread)
         return -ENOMEM;
     thread->seen_nsec = access->when_nsec;
-    space_count_share(space, range, node, access->weight_sec);
+    space_count_share(space, range, access, node);
     if (range_add(range, access, node, thread->slot) < 0)
         return -ENOMEM;
     return groups_add(space->groups, vma, range, access, node, thread->slot, may_grow);
@@ -238,6 +255,9 @@ void space_reset(struct space *space, size_t *n_droppedp)
     space->maps_nsec = space->policy_nsec = space->policy_read_nsec = 0;
     space->round_n = space->round_sec = space->round_remote_sec = 0;
     space->remote_first_permyriad = space->remote_permyriad = -1;
+    space->pace = (struct pace){0};
+    space->memory_bound = 0;
+    space->listed_addr = 0;
 }
 
 static void space_close_share(struct space *space)
@@ -309,9 +329,11 @@ static void space_age_threads(struct space *space)
  * May the range be forgotten? Not while it moves, has evidence, or belongs to a confirmed group and
  * has pages; never what a thread with its own policy used, since it would come back unmarked.
  */
-static bool space_may_forget(const struct space *space, const struct range *range, double min_share)
+static bool space_may_forget(const struct space *space, const struct range *range, double min_share,
+                             uint64_t now)
 {
-    if (range->moving || range->bound_thread || tally_total_n(&range->rate) > RANGE_FORGET_SAMPLES)
+    if (range->moving || heat_keeps(range, now) || range->bound_thread ||
+        tally_total_n(&range->rate) > RANGE_FORGET_SAMPLES)
         return false;
     if (range->residency_nsec && tally_total_n(&range->residency) <= 0)
         return true;
@@ -332,7 +354,7 @@ void space_close_round(struct space *space, double min_share, double elapsed_sec
     groups_close_round(space->groups, min_share, elapsed_sec, now);
     HASH_ITER (hh, space->ranges, range, next) {
         range_close_round(range, min_share, elapsed_sec, now);
-        if (!space_may_forget(space, range, min_share))
+        if (!space_may_forget(space, range, min_share, now))
             continue;
         space_drop_range(space, range);
         n_dropped++;

@@ -17,9 +17,13 @@
 #include "daemon/privilege.h"
 #include "numabd/pipeline.h"
 #include "report/journal.h"
+#include "sample/sample_cost.h"
+#include "sample/sources.h"
 #include "util/nsec.h"
 
 #define DRAIN_USEC UINT64_C(100000)
+/* Without a source there is only to see whether one works again. */
+#define IDLE_USEC UINT64_C(10000000)
 #define TIMER_ACCURACY_USEC UINT64_C(5000)
 /* Finished requests handled in one go, so that control calls come through in between. */
 #define DISPATCH_LIMIT 16
@@ -134,7 +138,7 @@ static int on_drain(sd_event_source *source, uint64_t usec, void *userdata)
     (void)pipeline_drain(daemon->pipeline);
     worker_pool_check(daemon->pool, nsec_now(), on_late, daemon);
     pipeline_on_lost(daemon->pipeline, worker_pool_lost(daemon->pool));
-    return rearm(source, DRAIN_USEC);
+    return rearm(source, pipeline_is_idle(daemon->pipeline) ? IDLE_USEC : DRAIN_USEC);
 }
 
 static int on_round(sd_event_source *source, uint64_t usec, void *userdata)
@@ -147,7 +151,18 @@ static int on_round(sd_event_source *source, uint64_t usec, void *userdata)
     if (r < 0 && !daemon->round_failed)
         journal(JOURNAL_ERROR, "round failed, ignoring: %s", strerror(-r));
     daemon->round_failed = r < 0;
+    if (pipeline_is_idle(daemon->pipeline))
+        return rearm(source, IDLE_USEC);
     return rearm(source, pipeline_config(daemon->pipeline)->interval_nsec / NSEC_PER_USEC);
+}
+
+static int on_ring(sd_event_source *source, int fd, uint32_t events, void *userdata)
+{
+    struct daemon *daemon = userdata;
+
+    (void)source, (void)fd, (void)events;
+    (void)pipeline_drain(daemon->pipeline);
+    return 0;
 }
 
 static int on_done(sd_event_source *source, int fd, uint32_t events, void *userdata)
@@ -195,32 +210,35 @@ static bool daemon_find_obstacle(const struct daemon *daemon, char *why, size_t 
     return !privilege_check(why, why_size);
 }
 
-static int daemon_start_source(struct daemon *daemon)
+static int daemon_start_sampler(struct daemon *daemon)
 {
-    const struct source_options options = {
-        .rate_hz = pipeline_config(daemon->pipeline)->rate_hz,
+    const struct config *config = pipeline_config(daemon->pipeline);
+    struct sampler_options options = {.log = log_line, .userdata = daemon};
+    struct sampler *sampler = NULL;
+    char why[256];
+    int r;
+
+    if (daemon_find_obstacle(daemon, why, sizeof why)) {
+        pipeline_set_idle(daemon->pipeline, why);
+        return 0;
+    }
+    options.kinds = source_kinds(&options.n_kinds);
+    options.sample_cost_nsec = sample_cost_measure();
+    options.source = (struct source_options){
+        .scope = (enum sample_scope)config->scope,
         .cpu_skip = daemon->topology->cpu_isolated,
         .n_cpu_ids = daemon->topology->n_cpu_ids,
+        .topology = daemon->topology,
         .host = &daemon->host,
         .pool = daemon->pool,
         .sink = pipeline_sink(daemon->pipeline),
         .filter = pipeline_filter(daemon->pipeline),
     };
-    struct source_reason reason = {""};
-    struct source source = {0};
-    int r;
-
-    if (daemon_find_obstacle(daemon, reason.text, sizeof reason.text)) {
-        pipeline_set_idle(daemon->pipeline, reason.text);
-        return 0;
-    }
-    r = timer_new(&source, &options, &reason);
-    if (r == SOURCE_UNAVAILABLE)
-        pipeline_set_idle(daemon->pipeline, reason.text);
-    if (r)
-        return r < 0 ? r : 0;
-    pipeline_set_source(daemon->pipeline, source);
-    return r < 0 ? r : 0;
+    r = sampler_new(&sampler, &options, config, nsec_now());
+    if (r < 0)
+        return r;
+    pipeline_set_sampler(daemon->pipeline, sampler);
+    return sd_event_add_io(daemon->event, NULL, sampler_fd(sampler), EPOLLIN, on_ring, daemon);
 }
 
 static int daemon_add_signals(struct daemon *daemon)
@@ -250,13 +268,13 @@ static int daemon_add_timer(struct daemon *daemon, sd_event_source **timerp,
                                       TIMER_ACCURACY_USEC, handler, daemon);
 }
 
-/* An idle daemon on the live machine has nothing to wake up for. */
+/* On a machine that cannot be balanced there is nothing to wake up for. */
 static int daemon_add_timers(struct daemon *daemon)
 {
     int r = sd_event_add_io(daemon->event, NULL, worker_pool_fd(daemon->pool), EPOLLIN, on_done,
                             daemon);
 
-    if (r < 0 || (pipeline_is_idle(daemon->pipeline) && is_live(daemon)))
+    if (r < 0 || (pipeline_is_barred(daemon->pipeline) && is_live(daemon)))
         return r;
     r = daemon_add_timer(daemon, &daemon->round_timer, on_round);
     if (r < 0)
@@ -336,7 +354,7 @@ static int daemon_start(struct daemon *daemon, struct config *config)
     if (r >= 0 && daemon_start_control(daemon))
         return DAEMON_BUSY;
     if (r >= 0)
-        r = daemon_start_source(daemon);
+        r = daemon_start_sampler(daemon);
     if (r >= 0)
         r = daemon_add_timers(daemon);
     if (r >= 0)

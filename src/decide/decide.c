@@ -71,6 +71,11 @@ static double certainty(const struct range *range)
     return wilson_lower(hits, total, CLAIM_Z) / (hits / total);
 }
 
+static double memory_bound(const struct space *space)
+{
+    return space->memory_bound > 0 ? space->memory_bound : DECIDE_MEMORY_BOUND;
+}
+
 static enum reason judge_gain(const struct decide_env *env, const struct candidate *candidate,
                               const struct range *range, struct move *move)
 {
@@ -83,6 +88,7 @@ static enum reason judge_gain(const struct decide_env *env, const struct candida
     if (elsewhere <= 0)
         return REASON_LOCAL;
     gain = gain_cost_now(env->topology, range) - gain_cost_on(env->topology, range, node);
+    gain *= memory_bound(candidate->space);
     if (gain <= 0)
         return REASON_LOCAL;
     move->node = node;

@@ -94,21 +94,26 @@ static const struct error_case {
     {"\xef\xbb\xbf[daemon]\n", "1: neither [section] nor key = value: \"\xef\xbb\xbf[daemon]\"",
      NULL},
     {"\n\n[deamon]\n",
-     "3: unknown section [deamon] (known: daemon, sampling, decide, migrate, include, exclude)",
+     "3: unknown section [deamon] (known: daemon, sampling, decide, migrate, include, exclude, "
+     "write_fault)",
      "unknown section ["},
-    {"[]\n", "1: unknown section [] (known: daemon, sampling, decide, migrate, include, exclude)",
+    {"[]\n",
+     "1: unknown section [] (known: daemon, sampling, decide, migrate, include, exclude, "
+     "write_fault)",
      NULL},
     {"[daemon]\nintervall = 1 s\n",
      "2: unknown key \"intervall\" in [daemon] (known: interval, observe, min_rss, "
-     "numa_maps_limit)",
+     "cpu_budget, numa_maps_limit)",
      "unknown key "},
-    {"[sampling]\ninterval = 1 s\n", "2: unknown key \"interval\" in [sampling] (known: rate)",
+    {"[sampling]\ninterval = 1 s\n",
+     "2: unknown key \"interval\" in [sampling] (known: sources, rate, "
+     "sampling_budget, scope)",
      NULL},
     {"[exclude]\nname = x\n",
      "2: unknown key \"name\" in [exclude] (known: comm, exe, user, unit, cgroup, pid)", NULL},
     {"[daemon]\ninter val = 1 s\n",
      "2: unknown key \"inter val\" in [daemon] (known: interval, observe, min_rss, "
-     "numa_maps_limit)",
+     "cpu_budget, numa_maps_limit)",
      NULL},
     {"# hello\ninterval = 1 s\n[daemon]\n", "2: key \"interval\" stands before the first section",
      "stands before the first section"},

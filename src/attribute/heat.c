@@ -1,0 +1,103 @@
+/*
+ * A space with 1 TiB has half a million pieces of 2 MiB: each round looks at some and goes on where
+ * it stopped.
+ */
+#include "attribute/heat.h"
+
+#include <errno.h>
+
+#include "attribute/groups.h"
+#include "attribute/ranges.h"
+#include "attribute/vmas.h"
+
+/* Hash lookups of one space in a round, each below a microsecond. */
+#define LOOKED_AT_MAX 4096
+
+/* The smallest group around addr that has passed at least once; NULL: none. */
+static const struct range *passed_group(const struct space *space, const struct vma *vma,
+                                        uint64_t addr)
+{
+    uint64_t start, end;
+
+    for (unsigned level = 0; level < GROUP_LEVELS; level++) {
+        const struct range *group;
+
+        group_bounds(vma, addr, level, &start, &end);
+        HASH_FIND(hh, space->groups[level], &start, sizeof start, group);
+        if (group && group->claim.n_passes)
+            return group;
+    }
+    return NULL;
+}
+
+int heat_add(struct space *space, uint64_t addr, uint64_t when_nsec, bool may_grow, bool *madep)
+{
+    const struct vma *vma = space_find_vma(space, addr);
+    struct range *range;
+    uint64_t start, end;
+
+    if (!vma || vma->kind != REASON_NONE)
+        return 0;
+    range_bounds(vma, addr, &start, &end);
+    range = space_find_range(space, start);
+    if (!range && (!may_grow || !passed_group(space, vma, addr)))
+        return 0;
+    if (!range) {
+        range = range_insert(&space->ranges, start, end);
+        if (!range)
+            return -ENOMEM;
+        *madep = true;
+    }
+    range->touched_nsec = when_nsec;
+    return 0;
+}
+
+static bool is_unsampled(const struct space *space, uint64_t start)
+{
+    const struct range *range = space_find_range(space, start);
+
+    return !range || !range_has_samples(range);
+}
+
+/* Of one VMA, from `addr` on. */
+static size_t list_vma(struct space *space, const struct vma *vma, uint64_t addr,
+                       struct sample_range *ranges, size_t limit, unsigned *n_lookedp)
+{
+    size_t n = 0;
+    uint64_t start, end;
+
+    for (; addr < vma->end && n < limit && *n_lookedp < LOOKED_AT_MAX; addr = end, ++*n_lookedp) {
+        const struct range *group = passed_group(space, vma, addr);
+
+        range_bounds(vma, addr, &start, &end);
+        if (group && is_unsampled(space, start))
+            ranges[n++] = (struct sample_range){.pid = space->pid, .start = start, .end = end};
+    }
+    space->listed_addr = addr;
+    return n;
+}
+
+size_t heat_list(struct space *space, struct sample_range *ranges, size_t limit)
+{
+    uint64_t from = space->listed_addr;
+    unsigned n_looked = 0;
+    size_t n = 0;
+
+    for (size_t i = 0; i < space->vmas.n_items; i++) {
+        const struct vma *vma = &space->vmas.items[i];
+
+        if (vma->end <= from || vma->kind != REASON_NONE)
+            continue;
+        n += list_vma(space, vma, vma->start > from ? vma->start : from, &ranges[n], limit - n,
+                      &n_looked);
+        if (n == limit || n_looked == LOOKED_AT_MAX)
+            return n;
+    }
+    space->listed_addr = 0;
+    return n;
+}
+
+bool heat_keeps(const struct range *range, uint64_t now)
+{
+    return range->touched_nsec && range->touched_nsec + HEAT_KEEP_NSEC > now;
+}

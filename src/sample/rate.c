@@ -1,0 +1,50 @@
+/*
+ * Two budgets hold the rate: one protects the sampled CPUs, the other is numabd's own. The second
+ * can only be steered by looking back, so it is a bucket: what was not used is saved, and as long
+ * as there are savings the full rate is given.
+ *
+ *     budget 0.02, 0.1 s of CPU time a second: 1.2 s of savings last 15 s; then the scale halves
+ *     until 0.02 s a second are used.
+ */
+#include "sample/rate.h"
+
+#include <math.h>
+
+#define NSEC_PER_SECOND 1e9
+#define RECOVERY 1.5
+#define STEP_LEAST 0.5
+#define STEP_MOST 1.5
+/* Savings below this part are not spent: the scale must settle before they are gone. */
+#define LOW_PART 0.1
+
+struct rate rate_init(double budget)
+{
+    return (struct rate){.scale = 1, .saved_sec = budget * RATE_SAVED_SEC};
+}
+
+void rate_spend(struct rate *rate, double budget, double used_sec, double elapsed_sec)
+{
+    double most = budget * RATE_SAVED_SEC, step = STEP_MOST;
+
+    if (elapsed_sec <= 0)
+        return;
+    rate->saved_sec = fmin(fmax(rate->saved_sec + budget * elapsed_sec - used_sec, 0), most);
+    if (rate->saved_sec > most * LOW_PART)
+        step = RECOVERY;
+    else if (used_sec > 0)
+        step = fmin(fmax(budget * elapsed_sec / used_sec, STEP_LEAST), STEP_MOST);
+    rate->scale = fmin(fmax(rate->scale * step, RATE_SCALE_LEAST), 1);
+}
+
+unsigned rate_hz(const struct rate *rate, unsigned most_hz, double sampling_budget,
+                 uint64_t sample_cost_nsec, bool stable)
+{
+    double hz = most_hz;
+
+    if (sample_cost_nsec)
+        hz = fmin(hz, sampling_budget * NSEC_PER_SECOND / (double)sample_cost_nsec);
+    hz *= rate->scale;
+    if (stable)
+        hz /= RATE_STABLE_DIVISOR;
+    return (unsigned)fmax(hz, fmin(RATE_LEAST_HZ, most_hz));
+}
