@@ -22,17 +22,25 @@ struct rate rate_init(double budget)
     return (struct rate){.scale = 1, .saved_sec = budget * RATE_SAVED_SEC};
 }
 
+/* Debts are paid back: with a full minute's worth, by half of the budget. */
+static double aim(const struct rate *rate, double budget)
+{
+    double debt = fmax(-rate->saved_sec, 0);
+
+    return budget * (1 - 0.5 * debt / (budget * RATE_SAVED_SEC));
+}
+
 void rate_spend(struct rate *rate, double budget, double used_sec, double elapsed_sec)
 {
     double most = budget * RATE_SAVED_SEC, step = STEP_MOST;
 
     if (elapsed_sec <= 0)
         return;
-    rate->saved_sec = fmin(fmax(rate->saved_sec + budget * elapsed_sec - used_sec, 0), most);
+    rate->saved_sec = fmin(fmax(rate->saved_sec + budget * elapsed_sec - used_sec, -most), most);
     if (rate->saved_sec > most * LOW_PART)
         step = RECOVERY;
     else if (used_sec > 0)
-        step = fmin(fmax(budget * elapsed_sec / used_sec, STEP_LEAST), STEP_MOST);
+        step = fmin(fmax(aim(rate, budget) * elapsed_sec / used_sec, STEP_LEAST), STEP_MOST);
     rate->scale = fmin(fmax(rate->scale * step, RATE_SCALE_LEAST), 1);
 }
 

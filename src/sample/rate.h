@@ -15,7 +15,7 @@
 
 struct rate {
     double scale;     /* (0, 1]: what cpu_budget leaves of the rate */
-    double saved_sec; /* CPU time that may still be used above the budget; never below 0 */
+    double saved_sec; /* CPU time that may still be used above the budget; below 0: a debt */
 };
 
 /* A new one has saved all that can be saved. `budget`: CPU time per second. */
