@@ -128,6 +128,7 @@ static void sink_push(void *userdata, const struct access *accesses, size_t n)
         while (end < n && accesses[end].pid == accesses[first].pid)
             end++;
         if (target && !pipeline_is_stuck(pipeline, target->pid)) {
+            pipeline->pushed_nsec = accesses[end - 1].when_nsec;
             (void)attribute_push(pipeline->attribute, target, &accesses[first], end - first);
             if (!pipeline->sampled_round && accesses[first].kind != ACCESS_TOUCH)
                 pipeline->sampled_round = pipeline->n_rounds + 1;
@@ -172,6 +173,11 @@ bool pipeline_is_barred(const struct pipeline *pipeline)
 bool pipeline_is_idle(const struct pipeline *pipeline)
 {
     return pipeline_why(pipeline)[0] != '\0';
+}
+
+bool pipeline_is_quiet(const struct pipeline *pipeline, uint64_t now)
+{
+    return pipeline->pushed_nsec + PIPELINE_QUIET_NSEC < now;
 }
 
 int pipeline_drain(struct pipeline *pipeline)

@@ -41,6 +41,7 @@ struct pipeline {
     uint64_t now; /* of the last round */
     uint64_t n_rounds;
     uint64_t sampled_round, converged_round;
+    uint64_t pushed_nsec; /* the last access of any target */
     int remote_first_permyriad, remote_permyriad;
     struct hour hour;
     uint64_t cost_nsec, cost_moving_nsec, cost_cpu_nsec; /* at the last cost report */

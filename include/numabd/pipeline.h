@@ -12,6 +12,7 @@
 #include "numabd/sampler.h"
 #include "numabd/topology.h"
 #include "util/cleanup.h"
+#include "util/nsec.h"
 #include "util/worker.h"
 
 struct pipeline;
@@ -54,6 +55,13 @@ void pipeline_set_idle(struct pipeline *pipeline, const char *why);
 bool pipeline_is_barred(const struct pipeline *pipeline);
 /* Barred, or no source sees who accesses memory at the moment. */
 bool pipeline_is_idle(const struct pipeline *pipeline);
+
+/*
+ * Has nothing been sampled for PIPELINE_QUIET_NSEC, so that rounds may be rare? Whoever wakes up is
+ * seen when its ring fills or at the next drain.
+ */
+#define PIPELINE_QUIET_NSEC (10 * NSEC_PER_SEC)
+bool pipeline_is_quiet(const struct pipeline *pipeline, uint64_t now);
 
 /* Takes the samples that are there. Return: 0 or a negative errno. */
 int pipeline_drain(struct pipeline *pipeline);

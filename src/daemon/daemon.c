@@ -22,6 +22,8 @@
 #include "util/nsec.h"
 
 #define DRAIN_USEC UINT64_C(100000)
+/* While nothing is sampled: on an idle machine each wake-up counts. */
+#define QUIET_USEC UINT64_C(5000000)
 /* Without a source there is only to see whether one works again. */
 #define IDLE_USEC UINT64_C(10000000)
 #define TIMER_ACCURACY_USEC UINT64_C(5000)
@@ -130,6 +132,16 @@ static int rearm(sd_event_source *timer, uint64_t usec)
     return r < 0 ? r : sd_event_source_set_enabled(timer, SD_EVENT_ONESHOT);
 }
 
+/* How long until the next time, where it is `usec` while there is something to do. */
+static uint64_t daemon_pace(const struct daemon *daemon, uint64_t usec)
+{
+    uint64_t rarely = pipeline_is_idle(daemon->pipeline) ? IDLE_USEC : QUIET_USEC;
+
+    if (!pipeline_is_quiet(daemon->pipeline, nsec_now()) || usec > rarely)
+        return usec;
+    return rarely;
+}
+
 static int on_drain(sd_event_source *source, uint64_t usec, void *userdata)
 {
     struct daemon *daemon = userdata;
@@ -138,7 +150,7 @@ static int on_drain(sd_event_source *source, uint64_t usec, void *userdata)
     (void)pipeline_drain(daemon->pipeline);
     worker_pool_check(daemon->pool, nsec_now(), on_late, daemon);
     pipeline_on_lost(daemon->pipeline, worker_pool_lost(daemon->pool));
-    return rearm(source, pipeline_is_idle(daemon->pipeline) ? IDLE_USEC : DRAIN_USEC);
+    return rearm(source, daemon_pace(daemon, DRAIN_USEC));
 }
 
 static int on_round(sd_event_source *source, uint64_t usec, void *userdata)
@@ -151,9 +163,21 @@ static int on_round(sd_event_source *source, uint64_t usec, void *userdata)
     if (r < 0 && !daemon->round_failed)
         journal(JOURNAL_ERROR, "round failed, ignoring: %s", strerror(-r));
     daemon->round_failed = r < 0;
-    if (pipeline_is_idle(daemon->pipeline))
-        return rearm(source, IDLE_USEC);
-    return rearm(source, pipeline_config(daemon->pipeline)->interval_nsec / NSEC_PER_USEC);
+    return rearm(source, daemon_pace(daemon, pipeline_config(daemon->pipeline)->interval_nsec /
+                                                 NSEC_PER_USEC));
+}
+
+static int daemon_hurry(struct daemon *daemon)
+{
+    uint64_t due = 0, now = 0;
+    int r = sd_event_source_get_time(daemon->drain_timer, &due);
+
+    if (r >= 0)
+        r = sd_event_now(daemon->event, CLOCK_MONOTONIC, &now);
+    if (r < 0 || due <= now + DRAIN_USEC)
+        return r < 0 ? r : 0;
+    r = rearm(daemon->drain_timer, DRAIN_USEC);
+    return r < 0 ? r : rearm(daemon->round_timer, DRAIN_USEC);
 }
 
 static int on_ring(sd_event_source *source, int fd, uint32_t events, void *userdata)
@@ -162,7 +186,8 @@ static int on_ring(sd_event_source *source, int fd, uint32_t events, void *userd
 
     (void)source, (void)fd, (void)events;
     (void)pipeline_drain(daemon->pipeline);
-    return 0;
+    /* Samples after a quiet time: their requests are looked after, and the round comes soon. */
+    return daemon_hurry(daemon);
 }
 
 static int on_done(sd_event_source *source, int fd, uint32_t events, void *userdata)
