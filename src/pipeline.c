@@ -70,7 +70,7 @@ int pipeline_new(struct pipeline **pipelinep, const struct pipeline_options *opt
     pipeline->options = *options;
     pipeline->config = options->config;
     pipeline->remote_first_permyriad = pipeline->remote_permyriad = -1;
-    pipeline->cost_nsec = pipeline->now = options->now;
+    pipeline->cost_nsec = pipeline->now = pipeline->pushed_nsec = options->now;
     r = pipeline_new_stages(pipeline);
     if (r < 0)
         return r;

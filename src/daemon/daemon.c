@@ -142,6 +142,24 @@ static uint64_t daemon_pace(const struct daemon *daemon, uint64_t usec)
     return rarely;
 }
 
+/* Something was sampled: the timers come soon, if they were to come rarely. */
+static int daemon_hurry(struct daemon *daemon)
+{
+    uint64_t due = 0, now = 0;
+    int r;
+
+    if (!daemon->drain_timer)
+        return 0;
+    r = sd_event_source_get_time(daemon->drain_timer, &due);
+
+    if (r >= 0)
+        r = sd_event_now(daemon->event, CLOCK_MONOTONIC, &now);
+    if (r < 0 || due <= now + DRAIN_USEC)
+        return r < 0 ? r : 0;
+    r = rearm(daemon->drain_timer, DRAIN_USEC);
+    return r < 0 ? r : rearm(daemon->round_timer, DRAIN_USEC);
+}
+
 static int on_drain(sd_event_source *source, uint64_t usec, void *userdata)
 {
     struct daemon *daemon = userdata;
@@ -167,19 +185,6 @@ static int on_round(sd_event_source *source, uint64_t usec, void *userdata)
                                                  NSEC_PER_USEC));
 }
 
-static int daemon_hurry(struct daemon *daemon)
-{
-    uint64_t due = 0, now = 0;
-    int r = sd_event_source_get_time(daemon->drain_timer, &due);
-
-    if (r >= 0)
-        r = sd_event_now(daemon->event, CLOCK_MONOTONIC, &now);
-    if (r < 0 || due <= now + DRAIN_USEC)
-        return r < 0 ? r : 0;
-    r = rearm(daemon->drain_timer, DRAIN_USEC);
-    return r < 0 ? r : rearm(daemon->round_timer, DRAIN_USEC);
-}
-
 static int on_ring(sd_event_source *source, int fd, uint32_t events, void *userdata)
 {
     struct daemon *daemon = userdata;
@@ -196,7 +201,7 @@ static int on_done(sd_event_source *source, int fd, uint32_t events, void *userd
 
     (void)source, (void)fd, (void)events;
     worker_pool_dispatch(daemon->pool, DISPATCH_LIMIT);
-    return 0;
+    return pipeline_is_quiet(daemon->pipeline, nsec_now()) ? 0 : daemon_hurry(daemon);
 }
 
 static int control_status(void *userdata, struct status_report *report)
