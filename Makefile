@@ -104,6 +104,12 @@ $(B)/obj/bench/%.o: tests/bench/%.c Makefile
 	$(call say,CC,$@)
 	$(Q)$(CC) $(PROGRAM_FLAGS) -MMD -MP -c -o $@ $<
 
+BENCHES := $(patsubst tests/bench/%.c,$(B)/bench/%,$(filter-out tests/bench/numabench.c,$(wildcard tests/bench/*.c)))
+$(B)/bench/%: tests/bench/%.c $(B)/libnumabd.a Makefile
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CPPFLAGS_ALL) $(PROGRAM_FLAGS) -MMD -MP -MF $(B)/obj/bench/$*.d -o $@ $< $(B)/libnumabd.a $(LIBS)
+
 $(B)/bin/%: tests/vm/programs/%.c Makefile
 	@mkdir -p $(@D) $(B)/obj/vm
 	$(call say,LD,$@)
@@ -140,6 +146,10 @@ check-quick: programs unit-programs  ## checks and unit tests, without the virtu
 .PHONY: check-vm
 check-vm: programs  ## tests in the virtual machine; CASES="harmless lifecycle" runs those
 	@tests/vm/run $(CASES)
+
+.PHONY: bench
+bench: programs $(BENCHES)  ## measures what numabd costs; NAMES="sampling_cost" runs those
+	@tests/bench/run $(NAMES)
 
 .PHONY: format
 format:  ## formats all sources
