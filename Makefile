@@ -126,7 +126,8 @@ deps-demo deps-check:
 
 .PHONY: programs unit-programs
 programs: all $(B)/bin/numabench $(VM_PROGRAMS)
-unit-programs: $(UNIT_TESTS)
+unit-programs: $(UNIT_TESTS) $(VM_PROGRAMS)
+$(B)/unit/test-timer-regions: | $(B)/bin/regions
 
 # What is missing is installed first; only then can make look at it, hence the second make.
 .PHONY: demo

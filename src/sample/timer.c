@@ -33,8 +33,9 @@
 #define REQUEST_LANE 0
 
 struct timer_link {
-    unsigned n_refs;     /* atomic: workers give up theirs too */
-    struct timer *timer; /* loop thread only; NULL once it is freed */
+    unsigned n_refs;         /* atomic: workers give up theirs too */
+    struct timer *timer;     /* loop thread only; NULL once it is freed */
+    struct code_shelf shelf; /* workers only */
 };
 
 struct timer_request {
@@ -70,8 +71,10 @@ struct timer {
 
 static struct timer_link *link_unref(struct timer_link *link)
 {
-    if (link && __atomic_sub_fetch(&link->n_refs, 1, __ATOMIC_ACQ_REL) == 0)
+    if (link && __atomic_sub_fetch(&link->n_refs, 1, __ATOMIC_ACQ_REL) == 0) {
+        code_shelf_deinit(&link->shelf);
         free(link);
+    }
     return NULL;
 }
 
@@ -92,7 +95,7 @@ static void request_work_run(struct work *work)
     struct timer_request *request = (struct timer_request *)work;
 
     request->r = timer_resolve(&request->host, work->pid, request->samples, request->n_samples,
-                               request->backward, &request->result);
+                               request->backward, &request->link->shelf, &request->result);
 }
 
 static void request_work_free(struct work *work)

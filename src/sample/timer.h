@@ -9,7 +9,7 @@
 
 /*
  * Takes over *rings (which is PERF_RINGS_NULL afterwards, also on failure). `backward`: as
- * x86_address_resolve.
+ * x86_line_decode.
  * Return: 0 or -ENOMEM.
  */
 int timer_new_from_rings(struct source *source, const struct source_options *options, bool backward,
