@@ -98,6 +98,7 @@ struct sample_round {
 enum {
     /* Reason filled in: call, errno, what to change; one line. */
     SOURCE_UNAVAILABLE = 1,
+    SOURCE_UNMEASURED, /* nothing can be said (yet) */
 };
 
 struct source_reason {
@@ -119,6 +120,11 @@ struct source_ops {
     /* How it looks now, for status and doctor, in a few words: "12 cgroups, 96 events". NULL: none.
      */
     void (*describe)(void *self, char *text, size_t size);
+    /*
+     * The share of the target's CPU time that waits for memory, 0 to 1, since the last call for it.
+     * NULL: not measured. Return: 0 or SOURCE_UNMEASURED (share untouched).
+     */
+    int (*memory_bound)(void *self, const struct sample_target *target, double *sharep);
     void (*free)(void *self);
 };
 
