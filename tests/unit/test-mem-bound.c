@@ -90,6 +90,8 @@ static void test_restarts(void **state)
     assert_int_equal(mem_bound_take(bound, &target, 2000000, 1000000, &share), MEM_BOUND_UNKNOWN);
     assert_int_equal(mem_bound_take(bound, &target, 4000000, 2000000, &share), 0);
     assert_float_equal(share, 0.75, 1e-9);
+    assert_int_equal(mem_bound_take(bound, &target, 3999999, 4000000, &share), MEM_BOUND_UNKNOWN);
+    assert_int_equal(mem_bound_take(bound, &target, 6000000, 3999999, &share), MEM_BOUND_UNKNOWN);
     assert_int_equal(mem_bound_take(bound, &other, 40000000, 20000000, &share), MEM_BOUND_UNKNOWN);
     mem_bound_free(bound);
 }
