@@ -126,6 +126,7 @@ static int open_demand(struct mem_events *mem, struct mem_demand demand,
  */
 static int open_scope(struct mem_events *mem, struct source_reason *reason)
 {
+    struct source_reason refusal = {{0}};
     const unsigned n_demands = mem->pmus.events[0].role == MEM_ROLE_OPS ? 16 : 8;
     int r = SOURCE_UNAVAILABLE;
 
@@ -137,7 +138,9 @@ static int open_scope(struct mem_events *mem, struct source_reason *reason)
                             .counts = !(without & 4),
                             .scoped = !(without & 8),
                         },
-                        reason);
+                        &refusal);
+    if (r == SOURCE_UNAVAILABLE)
+        snprintf(reason->text, sizeof reason->text, "%s: %.180s", mem->pmus.text, refusal.text);
     return r;
 }
 

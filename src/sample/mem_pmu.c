@@ -19,9 +19,7 @@
 
 #include "numabd/topology.h"
 #include "sample/mem_clock.h"
-#include "sample/mem_terms.h"
-
-#define DEVICES "sys/bus/event_source/devices"
+#include "sample/mem_folder.h"
 
 /* Loads below that many cycles come from near caches; as perf mem's default. */
 #define LDLAT_CYCLES 30
@@ -35,11 +33,12 @@
 /* linux/perf_event.h since 5.13: the PMU type above the number of a generic event. */
 #define PMU_TYPE_SHIFT 32
 
+#define N_COUNTERS 2 /* cycles and instructions end the events */
+
 /* The PMU at hand. */
-struct folder {
+struct device {
+    struct mem_folder folder;
     struct mem_pmus *pmus;
-    const struct host *host;
-    const char *name;
     int n_cpu_ids;
     struct source_reason *reason; /* what speaks against it */
     uint32_t type;
@@ -48,98 +47,33 @@ struct folder {
     double cycle_sec;
 };
 
-enum {
-    FOLDER_NO_FILE = 1,
-};
-
-/* A file of the folder without its newline. Return: 0 or FOLDER_NO_FILE. */
-static int folder_read(const struct folder *folder, const char *file, char *text, size_t text_size)
-{
-    CLEANUP(freep) char *buf = NULL;
-    size_t size = 0;
-    char path[160];
-
-    snprintf(path, sizeof path, DEVICES "/%s/%s", folder->name, file);
-    if (folder->host->ops->read_file(folder->host->self, path, text_size - 1, &buf, &size))
-        return FOLDER_NO_FILE;
-    snprintf(text, text_size, "%.*s", (int)strcspn(buf, "\n"), buf);
-    return 0;
-}
-
-static bool folder_has(const struct folder *folder, const char *file)
-{
-    char text[256];
-
-    return folder_read(folder, file, text, sizeof text) == 0;
-}
-
-static int folder_read_number(const struct folder *folder, const char *file, uint64_t max,
-                              uint64_t *valuep)
-{
-    char text[32];
-    struct scan scan;
-
-    if (folder_read(folder, file, text, sizeof text))
-        return FOLDER_NO_FILE;
-    scan = (struct scan){text, text + strlen(text)};
-    return scan_decimal(&scan, max, valuep) ? 0 : FOLDER_NO_FILE;
-}
-
-/* One field of the PMU. Return: 0 or MEM_TERMS_MISFIT. */
-static int folder_apply(const struct folder *folder, struct perf_event_attr *attr, const char *name,
-                        uint64_t value)
-{
-    char path[48], format[64];
-
-    snprintf(path, sizeof path, "format/%s", name);
-    if (folder_read(folder, path, format, sizeof format))
-        return MEM_TERMS_MISFIT;
-    return mem_terms_apply(attr, format, value);
-}
-
-/* Return: 0, or MEM_TERMS_MISFIT with the reason. */
-static int folder_encode(const struct folder *folder, const char *event, const char *text,
-                         struct perf_event_attr *attr)
-{
-    struct scan terms = {text, text + strlen(text)};
-    struct mem_term term = {0};
-
-    while (!scan_at_end(&terms)) {
-        if (mem_terms_next(&terms, &term) &&
-            folder_apply(folder, attr, term.name,
-                         strcmp(term.name, "ldlat") == 0 ? LDLAT_CYCLES : term.value) == 0)
-            continue;
-        snprintf(folder->reason->text, sizeof folder->reason->text,
-                 "%s: its events/%s says %.64s, which its format/ does not explain", folder->name,
-                 event, text);
-        return MEM_TERMS_MISFIT;
-    }
-    return 0;
-}
-
 static bool role_samples(enum mem_role role)
 {
     return role == MEM_ROLE_LOADS || role == MEM_ROLE_STORES || role == MEM_ROLE_OPS;
 }
 
-static void folder_add(const struct folder *folder, enum mem_role role,
+/* No machine has more PMUs than fit; a tree of files could. Return: it was added. */
+static bool device_add(const struct device *device, enum mem_role role,
                        const struct perf_event_attr *attr)
 {
-    struct mem_pmus *pmus = folder->pmus;
+    struct mem_pmus *pmus = device->pmus;
 
+    if (pmus->n_events + N_COUNTERS >= PERF_SCOPE_EVENTS_MAX)
+        return false;
     pmus->events[pmus->n_events++] = (struct mem_event){
         .role = role,
         .attr = *attr,
-        .cpus = folder->cpus,
-        .cycle_sec = folder->cycle_sec,
+        .cpus = device->cpus,
+        .cycle_sec = device->cycle_sec,
     };
+    return true;
 }
 
 /* The PMU's own attr for user mode. Guests' addresses mean nothing to us. */
-static struct perf_event_attr folder_attr(const struct folder *folder)
+static struct perf_event_attr device_attr(const struct device *device)
 {
     return (struct perf_event_attr){
-        .type = folder->type,
+        .type = device->type,
         .size = sizeof(struct perf_event_attr),
         .exclude_kernel = 1,
         .exclude_hv = 1,
@@ -150,30 +84,27 @@ static struct perf_event_attr folder_attr(const struct folder *folder)
 }
 
 /* Return: the event exists and was added. */
-static bool folder_add_file(const struct folder *folder, enum mem_role role, const char *event)
+static bool device_add_file(const struct device *device, enum mem_role role, const char *event)
 {
-    struct perf_event_attr attr = folder_attr(folder);
-    char path[48], text[256];
+    struct perf_event_attr attr = device_attr(device);
 
-    snprintf(path, sizeof path, "events/%s", event);
-    if (folder_read(folder, path, text, sizeof text) || folder_encode(folder, event, text, &attr))
+    if (mem_folder_encode(&device->folder, event, LDLAT_CYCLES, &attr, device->reason))
         return false;
     /* The leader counts only; precise counting is refused (EINVAL). */
-    attr.precise_ip = role == MEM_ROLE_LEADER ? 0 : folder->precise;
-    folder_add(folder, role, &attr);
-    return true;
+    attr.precise_ip = role == MEM_ROLE_LEADER ? 0 : device->precise;
+    return device_add(device, role, &attr);
 }
 
-static bool folder_add_loads(const struct folder *folder)
+static bool device_add_loads(const struct device *device)
 {
-    const size_t n_before = folder->pmus->n_events;
+    const size_t n_before = device->pmus->n_events;
 
-    if (folder_has(folder, "events/mem-loads-aux") &&
-        !folder_add_file(folder, MEM_ROLE_LEADER, "mem-loads-aux"))
+    if (mem_folder_has(&device->folder, "events/mem-loads-aux") &&
+        !device_add_file(device, MEM_ROLE_LEADER, "mem-loads-aux"))
         return false;
-    if (folder_add_file(folder, MEM_ROLE_LOADS, "mem-loads"))
+    if (device_add_file(device, MEM_ROLE_LOADS, "mem-loads"))
         return true;
-    folder->pmus->n_events = n_before;
+    device->pmus->n_events = n_before;
     return false;
 }
 
@@ -183,54 +114,55 @@ static void set_cpu(void *userdata, int cpu)
 }
 
 /* A hybrid PMU has a file `cpus`. Return: 0 or -ENOMEM. */
-static int folder_read_cpus(struct folder *folder)
+static int device_read_cpus(struct device *device)
 {
-    struct mem_pmus *pmus = folder->pmus;
+    struct mem_pmus *pmus = device->pmus;
     char text[256];
     bool *cpus;
 
-    if (pmus->n_cpus == MEM_PMUS_HYBRID_MAX || folder_read(folder, "cpus", text, sizeof text))
+    if (pmus->n_cpus == MEM_PMUS_HYBRID_MAX ||
+        mem_folder_read(&device->folder, "cpus", text, sizeof text))
         return 0;
-    cpus = calloc((size_t)folder->n_cpu_ids + 1, sizeof *cpus);
+    cpus = calloc((size_t)device->n_cpu_ids + 1, sizeof *cpus);
     if (!cpus)
         return -ENOMEM;
     pmus->cpus[pmus->n_cpus++] = cpus;
-    folder->cpus = cpus;
-    (void)topology_parse_list(text, folder->n_cpu_ids, set_cpu, cpus); /* what can be read of it */
+    device->cpus = cpus;
+    (void)topology_parse_list(text, device->n_cpu_ids, set_cpu, cpus); /* what can be read of it */
     return 0;
 }
 
-static int folder_first_cpu(const struct folder *folder)
+static int device_first_cpu(const struct device *device)
 {
-    for (int cpu = 0; folder->cpus && cpu < folder->n_cpu_ids; cpu++)
-        if (folder->cpus[cpu])
+    for (int cpu = 0; device->cpus && cpu < device->n_cpu_ids; cpu++)
+        if (device->cpus[cpu])
             return cpu;
     return 0;
 }
 
-/* What is common to all PMUs. Return: 0, FOLDER_NO_FILE: there is none, or -ENOMEM. */
-static int folder_open(struct folder *folder)
+/* What is common to all PMUs. Return: 0, MEM_FOLDER_NO_FILE: there is none, or -ENOMEM. */
+static int device_open(struct device *device)
 {
     uint64_t type = 0;
     int r;
 
-    if (folder_read_number(folder, "type", UINT32_MAX, &type))
-        return FOLDER_NO_FILE;
-    folder->type = (uint32_t)type;
-    r = folder_read_cpus(folder);
+    if (mem_folder_read_number(&device->folder, "type", UINT32_MAX, &type))
+        return MEM_FOLDER_NO_FILE;
+    device->type = (uint32_t)type;
+    r = device_read_cpus(device);
     if (r < 0)
         return r;
-    folder->cycle_sec = mem_clock_cycle_sec(folder->host, folder_first_cpu(folder));
+    device->cycle_sec = mem_clock_cycle_sec(device->folder.host, device_first_cpu(device));
     return 0;
 }
 
 /* Return: it samples precisely (kernels before 4.9 do not say: then opening will tell). */
-static bool folder_read_precise(struct folder *folder)
+static bool device_read_precise(struct device *device)
 {
     uint64_t precise = PRECISE_MAX;
 
-    folder_read_number(folder, "caps/max_precise", 3, &precise);
-    folder->precise = precise < PRECISE_MAX ? (unsigned)precise : PRECISE_MAX;
+    mem_folder_read_number(&device->folder, "caps/max_precise", 3, &precise);
+    device->precise = precise < PRECISE_MAX ? (unsigned)precise : PRECISE_MAX;
     return precise > 0;
 }
 
@@ -250,28 +182,28 @@ static void share_cpus(struct mem_pmus *pmus, size_t first, unsigned n_sharing)
 }
 
 /* A core PMU of Intel's. */
-static int add_core(struct folder *folder)
+static int add_core(struct device *device)
 {
-    const size_t n_before = folder->pmus->n_events;
+    const size_t n_before = device->pmus->n_events;
     bool loads, stores;
 
-    snprintf(folder->reason->text, sizeof folder->reason->text,
+    snprintf(device->reason->text, sizeof device->reason->text,
              "%s: no events/mem-loads and no ibs_op beside it: this processor, or the hypervisor "
              "above it, offers no PEBS and no IBS",
-             folder->name);
-    if (!folder_read_precise(folder)) {
+             device->folder.name);
+    if (!device_read_precise(device)) {
         snprintf(
-            folder->reason->text, sizeof folder->reason->text,
+            device->reason->text, sizeof device->reason->text,
             "%s: caps/max_precise is 0 (no PEBS) and no ibs_op beside it: in a virtual machine "
             "the host has to pass one of them on",
-            folder->name);
+            device->folder.name);
         return 0;
     }
-    loads = folder_add_loads(folder);
-    stores = folder_add_file(folder, MEM_ROLE_STORES, "mem-stores");
+    loads = device_add_loads(device);
+    stores = device_add_file(device, MEM_ROLE_STORES, "mem-stores");
     if (loads || stores)
-        pmus_tell(folder->pmus, folder->name, loads, stores);
-    share_cpus(folder->pmus, n_before, (unsigned)loads + stores);
+        pmus_tell(device->pmus, device->folder.name, loads, stores);
+    share_cpus(device->pmus, n_before, (unsigned)loads + stores);
     return 0;
 }
 
@@ -279,28 +211,31 @@ static int add_core(struct folder *folder)
  * IBS refuses every exclude bit with EINVAL; where it has swfilt (config2:0), that makes the kernel
  * drop what exclude_kernel excludes. Guests' samples are dropped when they are decoded.
  */
-static int add_ibs(struct folder *folder)
+static int add_ibs(struct device *device)
 {
-    struct perf_event_attr attr = folder_attr(folder);
+    struct perf_event_attr attr = device_attr(device);
 
     attr.exclude_guest = 0;
-    attr.exclude_kernel = attr.exclude_hv = folder_apply(folder, &attr, "swfilt", 1) == 0;
-    folder_add(folder, MEM_ROLE_OPS, &attr);
-    share_cpus(folder->pmus, folder->pmus->n_events - 1, 1);
-    pmus_tell(folder->pmus, folder->name, false, false);
+    attr.exclude_kernel = attr.exclude_hv =
+        mem_folder_apply(&device->folder, &attr, "swfilt", 1) == 0;
+    if (!device_add(device, MEM_ROLE_OPS, &attr))
+        return 0;
+    share_cpus(device->pmus, device->pmus->n_events - 1, 1);
+    pmus_tell(device->pmus, device->folder.name, false, false);
     return 0;
 }
 
-static int add_spe(struct folder *folder)
+static int add_spe(struct device *device)
 {
-    snprintf(folder->reason->text, sizeof folder->reason->text,
-             "%s (Arm SPE) was found; decoding its records is not supported yet", folder->name);
+    snprintf(device->reason->text, sizeof device->reason->text,
+             "%s (Arm SPE) was found; decoding its records is not supported yet",
+             device->folder.name);
     return 0;
 }
 
 static const struct {
     const char *name;
-    int (*add)(struct folder *folder);
+    int (*add)(struct device *device);
 } devices[] = {
     {"cpu", add_core},   {"cpu_core", add_core}, {"cpu_atom", add_core},
     {"ibs_op", add_ibs}, {"arm_spe_0", add_spe},
@@ -310,11 +245,16 @@ static int pmus_find(struct mem_pmus *pmus, const struct host *host, int n_cpu_i
                      struct source_reason *reason)
 {
     for (size_t i = 0; i < sizeof devices / sizeof devices[0]; i++) {
-        struct folder folder = {pmus, host, devices[i].name, n_cpu_ids, reason, 0, 0, NULL, 0};
-        int r = folder_open(&folder);
+        struct device device = {
+            .folder = {host, devices[i].name},
+            .pmus = pmus,
+            .n_cpu_ids = n_cpu_ids,
+            .reason = reason,
+        };
+        int r = device_open(&device);
 
         if (r == 0)
-            r = devices[i].add(&folder);
+            r = devices[i].add(&device);
         if (r < 0)
             return r;
     }
@@ -354,8 +294,8 @@ int mem_pmus_init(struct mem_pmus *pmus, const struct host *host, int n_cpu_ids,
     int r;
 
     snprintf(reason->text, sizeof reason->text,
-             "/" DEVICES " has none of cpu, cpu_core, cpu_atom, ibs_op and arm_spe_0: this machine "
-             "has no PMU (most virtual machines have none)");
+             "/" MEM_FOLDER_DEVICES " has none of cpu, cpu_core, cpu_atom, ibs_op and arm_spe_0: "
+             "this machine has no PMU (most virtual machines have none)");
     r = pmus_find(&found, host, n_cpu_ids, reason);
     if (r < 0)
         return r;

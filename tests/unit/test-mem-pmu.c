@@ -374,6 +374,26 @@ static void test_leader_without_loads_is_left_out(void **state)
     done(&fixture);
 }
 
+/* No machine has all of them. What does not fit is left out, and no leader without its loads. */
+static void test_more_pmus_than_fit(void **state)
+{
+    const struct mem_demand wanted = everything;
+    struct fixture fixture;
+
+    (void)state;
+    assert_int_equal(FIND(&fixture, sapphire_rapids), 0);
+    mem_pmus_deinit(&fixture.pmus);
+    tree_add(&fixture.tree, alder_lake, ARRAY_LENGTH(alder_lake));
+    tree_add(&fixture.tree, zen4 + 5, ARRAY_LENGTH(zen4) - 5);
+    assert_int_equal(mem_pmus_init(&fixture.pmus, &fixture.host, N_CPU_IDS, &fixture.reason), 0);
+    demand(&fixture, wanted);
+    assert_int_equal(fixture.n_events, PERF_SCOPE_EVENTS_MAX);
+    expect_event(&fixture.events[3], 4, 0x8203, 0, 0);
+    expect_event(&fixture.events[4], 4, 0x1cd, 30, 2);
+    expect_counters(&fixture.events[6], 0);
+    done(&fixture);
+}
+
 static const struct {
     const char *name, *path, *text;
     double hz;
@@ -423,6 +443,7 @@ int main(void)
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_bad_leader_leaves_stores),
         cmocka_unit_test(test_leader_without_loads_is_left_out),
+        cmocka_unit_test(test_more_pmus_than_fit),
         cmocka_unit_test(test_clocks),
     };
 
