@@ -29,6 +29,15 @@ static const struct tree_file software_as_pmu[] = {
     {DEVICES "cpu/events/mem-stores", "event=0x2\n"}, /* PERF_COUNT_SW_PAGE_FAULTS */
 };
 
+/* Loads as on Sapphire Rapids, behind a leader that only counts (PERF_COUNT_SW_CONTEXT_SWITCHES).
+ */
+static const struct tree_file with_leader[] = {
+    {DEVICES "cpu/type", "1\n"},
+    {DEVICES "cpu/format/event", "config:0-7\n"},
+    {DEVICES "cpu/events/mem-loads-aux", "event=0x3\n"},
+    {DEVICES "cpu/events/mem-loads", "event=0x2\n"},
+};
+
 static const struct tree_file unknown_pmu[] = {
     {DEVICES "cpu/type", "4000000000\n"},
     {DEVICES "cpu/format/event", "config:0-7\n"},
@@ -42,6 +51,7 @@ struct fixture {
     struct source_options options;
     struct source source;
     struct source_reason reason;
+    enum access_kind kind; /* of all accesses */
     uint8_t *start;
     size_t n_inside, n_outside;
 };
@@ -61,7 +71,7 @@ static void push(void *userdata, const struct access *accesses, size_t n)
 
         assert_int_equal(accesses[i].pid, getpid());
         assert_int_equal(accesses[i].source, ACCESS_SOURCE_MEM_EVENTS);
-        assert_int_equal(accesses[i].kind, ACCESS_WRITE);
+        assert_int_equal(accesses[i].kind, fixture->kind);
         if (accesses[i].addr >= start && accesses[i].addr < start + N_PAGES * 4096)
             fixture->n_inside++;
         else
@@ -126,19 +136,20 @@ static void touch_until_sampled(struct fixture *fixture)
     }
 }
 
-static void test_samples_a_target(void **state)
+static void sample_a_target(const struct tree_file *files, size_t n, enum access_kind kind,
+                            const char *name)
 {
     const struct sample_counts *counts;
     struct fixture fixture;
     char text[256] = "";
     double share = -1;
 
-    (void)state;
-    if (start(&fixture, software_as_pmu, ARRAY_LENGTH(software_as_pmu))) {
+    if (start(&fixture, files, n)) {
         print_message("SKIP: %s\n", fixture.reason.text);
         stop(&fixture);
         skip();
     }
+    fixture.kind = kind;
     do_round(&fixture);
     map_pages(&fixture);
     touch_until_sampled(&fixture);
@@ -146,7 +157,7 @@ static void test_samples_a_target(void **state)
     counts = fixture.source.ops->counts(fixture.source.self);
     print_message("%s: %llu samples, %zu inside, %zu outside\n", text,
                   (unsigned long long)counts->n_samples, fixture.n_inside, fixture.n_outside);
-    assert_non_null(strstr(text, "cpu mem-stores"));
+    assert_non_null(strstr(text, name));
     assert_int_equal(counts->n_accesses, fixture.n_inside + fixture.n_outside);
     if (strstr(text, "no cycle counts"))
         assert_int_equal(fixture.source.ops->memory_bound(
@@ -154,6 +165,18 @@ static void test_samples_a_target(void **state)
                          SOURCE_UNMEASURED);
     munmap(fixture.start, N_PAGES * 4096);
     stop(&fixture);
+}
+
+static void test_stores_of_a_target(void **state)
+{
+    (void)state;
+    sample_a_target(software_as_pmu, ARRAY_LENGTH(software_as_pmu), ACCESS_WRITE, "cpu mem-stores");
+}
+
+static void test_loads_behind_a_leader(void **state)
+{
+    (void)state;
+    sample_a_target(with_leader, ARRAY_LENGTH(with_leader), ACCESS_READ, "cpu mem-loads");
 }
 
 static void test_nothing_opens(void **state)
@@ -182,7 +205,8 @@ static void test_no_pmu(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_samples_a_target),
+        cmocka_unit_test(test_stores_of_a_target),
+        cmocka_unit_test(test_loads_behind_a_leader),
         cmocka_unit_test(test_nothing_opens),
         cmocka_unit_test(test_no_pmu),
     };
