@@ -76,11 +76,11 @@ static int list_targets(struct pipeline *pipeline)
 static void take_memory_bounds(struct pipeline *pipeline)
 {
     for (size_t i = 0; i < pipeline->n_sample_targets; i++) {
-        pid_t pid = pipeline->sample_targets[i].pid;
-        struct space *space = attribute_find(pipeline->attribute, pid);
+        const struct sample_target *target = &pipeline->sample_targets[i];
+        struct space *space = attribute_find(pipeline->attribute, target->pid);
 
         if (space)
-            (void)sampler_memory_bound(pipeline->sampler, pid, &space->memory_bound);
+            (void)sampler_memory_bound(pipeline->sampler, target, &space->memory_bound);
     }
 }
 

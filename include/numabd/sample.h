@@ -98,6 +98,7 @@ struct sample_round {
 enum {
     /* Reason filled in: call, errno, what to change; one line. */
     SOURCE_UNAVAILABLE = 1,
+    SOURCE_UNMEASURED, /* nothing can be said (yet) */
 };
 
 struct source_reason {
@@ -120,10 +121,10 @@ struct source_ops {
      */
     void (*describe)(void *self, char *text, size_t size);
     /*
-     * The memory-bound share of a process's CPU time, 0 to 1. NULL: cannot be measured. Return:
-     * false when it is not known.
+     * The share of the target's CPU time that waits for memory, 0 to 1, since the last call for it.
+     * NULL: not measured. Return: 0 or SOURCE_UNMEASURED (share untouched).
      */
-    bool (*memory_bound)(void *self, pid_t pid, double *sharep);
+    int (*memory_bound)(void *self, const struct sample_target *target, double *sharep);
     void (*free)(void *self);
 };
 

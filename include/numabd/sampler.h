@@ -82,14 +82,9 @@ void sampler_configure(struct sampler *sampler, const struct config *config);
 /* Tells the sources; drops and retries. Return: 0 or a negative errno. */
 int sampler_round(struct sampler *sampler, const struct sample_round *round);
 
-/*
- * The memory-bound share of a process's CPU time, 0 to 1, as the last source that can measure it
- * says. Return: 0, or SAMPLER_UNMEASURED.
- */
-enum {
-    SAMPLER_UNMEASURED = 1
-};
-int sampler_memory_bound(const struct sampler *sampler, pid_t pid, double *sharep);
+/* As source_ops.memory_bound, of the first source that can measure it. */
+int sampler_memory_bound(const struct sampler *sampler, const struct sample_target *target,
+                         double *sharep);
 
 /* State of kind `i`. */
 size_t sampler_n_kinds(const struct sampler *sampler);

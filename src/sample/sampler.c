@@ -289,16 +289,17 @@ int sampler_round(struct sampler *sampler, const struct sample_round *round)
     return r;
 }
 
-int sampler_memory_bound(const struct sampler *sampler, pid_t pid, double *sharep)
+int sampler_memory_bound(const struct sampler *sampler, const struct sample_target *target,
+                         double *sharep)
 {
     for (size_t i = 0; i < sampler->n_slots; i++) {
         const struct source *source = &sampler->slots[i].source;
 
         if (source->ops && source->ops->memory_bound &&
-            source->ops->memory_bound(source->self, pid, sharep))
+            !source->ops->memory_bound(source->self, target, sharep))
             return 0;
     }
-    return SAMPLER_UNMEASURED;
+    return SOURCE_UNMEASURED;
 }
 
 size_t sampler_n_kinds(const struct sampler *sampler)
