@@ -67,6 +67,8 @@ struct process_reports {
     size_t n_items, cap;
 };
 
+struct doctor_report; /* report/doctor.h */
+
 void process_reports_deinit(struct process_reports *reports);
 
 /*
@@ -76,6 +78,8 @@ void process_reports_deinit(struct process_reports *reports);
 struct report_ops {
     int (*status)(void *userdata, struct status_report *report);
     int (*processes)(void *userdata, uid_t uid, struct process_reports *reports);
+    /* What the doctor finds now; *reportp stays the daemon's, valid until the next call. */
+    int (*doctor)(void *userdata, const struct doctor_report **reportp);
     /* Loads the configuration again. Return: 0, or -EINVAL with one line in message. */
     int (*reload)(void *userdata, char *message, size_t message_size);
 };

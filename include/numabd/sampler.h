@@ -20,7 +20,8 @@ struct source_kind {
     bool
         sees_who; /* its accesses tell thread and CPU: without one such source nothing is decided */
     bool is_spare;     /* only used while no source before it in the list that sees who works */
-    const char *blind; /* what it cannot see, in a clause */
+    unsigned n_events; /* perf events that it opens at most for one CPU of one cgroup */
+    const char *sees, *blind; /* what it sees and what it cannot, a clause each, for people */
 };
 
 struct sampler_options {

@@ -18,6 +18,7 @@
 enum {
     OPTION_BUS = 256,
     OPTION_JSON,
+    OPTION_LOCAL,
     OPTION_WATCH,
     OPTION_VERSION,
     OPTION_HELP,
@@ -30,17 +31,20 @@ static const char help[] =
     "Verbs:\n"
     "  status         state, effect, cost, and what is left alone for which reason\n"
     "  ps             processes: where their memory lies and what was moved\n"
+    "  doctor         what works here, what is missing, and what to change\n"
     "  reload         makes numabd read its configuration again (root only)\n"
     "  help           this text\n"
     "\n"
     "Options:\n"
-    "  --json         prints JSON (status and ps)\n"
+    "  --json         prints JSON (status, ps and doctor)\n"
+    "  --local        doctor: looks for itself, also when numabd is running\n"
     "  --watch S      ps: again every S seconds (0.1 to 3600), memory per node over time\n"
     "  --bus PATH     socket of the daemon (default " CLIENT_BUS_PATH ")\n"
     "  --version      prints the version\n"
     "  --help         this text\n"
     "\n"
-    "Exit codes: 0 success, 1 failure, 2 usage, 3 numabd is not running, 4 refused.\n";
+    "Exit codes: 0 success, 1 failure (doctor: balancing is not possible), 2 usage,\n"
+    "3 numabd is not running, 4 refused.\n";
 
 static int verb_help(const struct ctl_options *options)
 {
@@ -52,12 +56,13 @@ static int verb_help(const struct ctl_options *options)
 struct verb {
     const char *name;
     int (*run)(const struct ctl_options *options);
-    bool takes_json, takes_watch;
+    bool takes_json, takes_watch, takes_local;
 };
 
 static const struct verb verbs[] = {
     {.name = "status", .run = verb_status, .takes_json = true},
     {.name = "ps", .run = verb_ps, .takes_json = true, .takes_watch = true},
+    {.name = "doctor", .run = verb_doctor, .takes_json = true, .takes_local = true},
     {.name = "reload", .run = verb_reload},
     {.name = "help", .run = verb_help},
 };
@@ -123,6 +128,8 @@ static int run_verb(int argc, char **argv, const struct ctl_options *options)
         return fail_usage("--json does not go with %s", verb->name);
     if (options->watch_nsec && !verb->takes_watch)
         return fail_usage("--watch does not go with %s", verb->name);
+    if (options->local && !verb->takes_local)
+        return fail_usage("--local does not go with %s", verb->name);
     return verb->run(options);
 }
 
@@ -131,6 +138,7 @@ static int run(int argc, char **argv)
     static const struct option long_options[] = {
         {"bus", required_argument, NULL, OPTION_BUS},
         {"json", no_argument, NULL, OPTION_JSON},
+        {"local", no_argument, NULL, OPTION_LOCAL},
         {"watch", required_argument, NULL, OPTION_WATCH},
         {"version", no_argument, NULL, OPTION_VERSION},
         {"help", no_argument, NULL, OPTION_HELP},
@@ -144,6 +152,8 @@ static int run(int argc, char **argv)
             options.bus = optarg;
         else if (option == OPTION_JSON)
             options.json = true;
+        else if (option == OPTION_LOCAL)
+            options.local = true;
         else if (option == OPTION_WATCH && parse_watch(&options, optarg) != 0)
             return EXIT_USAGE;
         else if (option == OPTION_VERSION)

@@ -12,6 +12,7 @@
 #include <systemd/sd-daemon.h>
 #include <systemd/sd-event.h>
 
+#include "daemon/checkup.h"
 #include "daemon/control.h"
 #include "daemon/limits.h"
 #include "daemon/privilege.h"
@@ -43,6 +44,7 @@ struct daemon {
     struct worker_pool *pool;
     struct pipeline *pipeline;
     struct control *control;
+    struct checkup checkup;
     sd_event_source *drain_timer, *round_timer;
     bool round_failed; /* said once */
 };
@@ -218,13 +220,31 @@ static int control_processes(void *userdata, uid_t uid, struct process_reports *
     return pipeline_processes(daemon->pipeline, uid, reports);
 }
 
+static int control_doctor(void *userdata, const struct doctor_report **reportp)
+{
+    struct daemon *daemon = userdata;
+    struct doctor_options options = {
+        .probe = probe_live(),
+        .topology = daemon->topology,
+        .host = &daemon->host,
+        .rate_hz = pipeline_config(daemon->pipeline)->rate_hz,
+    };
+
+    options.kinds = source_kinds(&options.n_kinds);
+    return checkup_report(&daemon->checkup, &options, nsec_now(), reportp);
+}
+
 static int control_reload(void *userdata, char *message, size_t message_size)
 {
     return daemon_reload(userdata, message, message_size);
 }
 
 static const struct report_ops report_ops = {
-    .status = control_status, .processes = control_processes, .reload = control_reload};
+    .status = control_status,
+    .processes = control_processes,
+    .doctor = control_doctor,
+    .reload = control_reload,
+};
 
 /* Why nothing can be balanced here, if so. */
 static bool daemon_find_obstacle(const struct daemon *daemon, char *why, size_t why_size)
@@ -447,6 +467,7 @@ struct daemon *daemon_free(struct daemon *daemon)
     if (!daemon)
         return NULL;
     control_free(daemon->control);
+    checkup_deinit(&daemon->checkup);
     daemon_settle(daemon);
     worker_pool_free(daemon->pool);
     pipeline_free(daemon->pipeline);

@@ -1,8 +1,10 @@
 #pragma once
 /*
- * The kinds of sources that there are, in order of preference. The names of numabd.conf's `sources`
- * are in the same order (config_names.c).
+ * Sources: the table of all there are. The sampler makes its sources from it, and the doctor probes
+ * each row.
  */
 #include "numabd/sampler.h"
 
-const struct source_kind *source_kinds(size_t *np);
+/* The best source first; the names of numabd.conf's `sources` are in the same order
+ * (config_names.c). */
+const struct source_kind *source_kinds(size_t *n);
