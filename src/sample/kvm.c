@@ -28,40 +28,15 @@
 #include <unistd.h>
 
 #include "numabd/sample.h"
+#include "sample/kvm_processes.h"
+#include "sample/kvm_request.h"
 #include "sample/kvm_spread.h"
 #include "sample/vmm.h"
-#include "util/array.h"
 #include "util/procfs.h"
 #include "util/scan.h"
 
-#define REQUEST_TIMEOUT_NSEC (2 * NSEC_PER_SEC)
 #define REQUEST_LANE 0
 #define MISC_BYTES ((size_t)65536)
-
-struct kvm_link {
-    unsigned n_refs; /* atomic: workers give up theirs too */
-    struct kvm *kvm; /* loop thread only; NULL once it is freed */
-};
-
-struct kvm_request {
-    struct work work;
-    struct kvm_link *link;
-    struct host host;
-    uint64_t start_ticks, serial, now;
-    bool looks;     /* else it reads the times of the vCPUs in vmm */
-    struct vmm vmm; /* result */
-    int r;          /* of vmm_look or vmm_read_times */
-};
-
-/* A target; most are no machines. */
-struct kvm_process {
-    pid_t pid;
-    uint64_t start_ticks, serial; /* serial: unique */
-    uint64_t look_nsec;           /* when it is looked at again */
-    bool in_flight, denied;
-    struct vmm vmm; /* as last read; no vCPUs: no machine */
-    struct kvm_spread spread;
-};
 
 struct kvm {
     struct source_options options; /* pointers are the caller's: `host` and `cpu_skip` are NULL */
@@ -69,98 +44,13 @@ struct kvm {
     double tick_sec;
     struct sample_counts counts;
     struct kvm_link *link;
-    struct kvm_process **processes; /* ascending pids */
-    size_t n_processes;
-    uint64_t n_serials;
+    struct kvm_processes processes;
     pid_t looked_pid; /* the last one; the next in order is the next one's turn */
 };
 
-static struct kvm_link *link_unref(struct kvm_link *link)
-{
-    if (link && __atomic_sub_fetch(&link->n_refs, 1, __ATOMIC_ACQ_REL) == 0)
-        free(link);
-    return NULL;
-}
-
-static struct kvm_process *process_free(struct kvm_process *process)
-{
-    if (!process)
-        return NULL;
-    vmm_deinit(&process->vmm);
-    free(process);
-    return NULL;
-}
-
-static struct kvm_request *request_free(struct kvm_request *request)
-{
-    if (!request)
-        return NULL;
-    link_unref(request->link);
-    vmm_deinit(&request->vmm);
-    free(request);
-    return NULL;
-}
-CLEANUP_DEFINE(struct kvm_request *, request_free)
-
-static void request_work_free(struct work *work)
-{
-    request_free((struct kvm_request *)work);
-}
-
-static void request_work_run(struct work *work)
-{
-    struct kvm_request *request = (struct kvm_request *)work;
-
-    request->r = request->looks
-                     ? vmm_look(&request->vmm, &request->host, work->pid, request->start_ticks)
-                     : vmm_read_times(&request->vmm, &request->host, work->pid);
-}
-
-static struct kvm_process *kvm_find(const struct kvm *kvm, pid_t pid)
-{
-    size_t low = 0, high = kvm->n_processes;
-
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-
-        if (kvm->processes[middle]->pid < pid)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < kvm->n_processes && kvm->processes[low]->pid == pid ? kvm->processes[low] : NULL;
-}
-
-static bool process_is_machine(const struct kvm_process *process)
-{
-    return process->vmm.n_vcpus > 0;
-}
-
-static size_t kvm_n_machines(const struct kvm *kvm)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < kvm->n_processes; i++)
-        n += process_is_machine(kvm->processes[i]);
-    return n;
-}
-
-static uint64_t kvm_guest_bytes(const struct kvm *kvm)
-{
-    uint64_t bytes = 0;
-
-    for (size_t i = 0; i < kvm->n_processes; i++) {
-        const struct vmm_memory *memory = &kvm->processes[i]->vmm.memory;
-
-        for (size_t j = 0; j < memory->n_ranges; j++)
-            bytes += memory->ranges[j].end - memory->ranges[j].start;
-    }
-    return bytes;
-}
-
 static size_t kvm_records_max(const struct kvm *kvm)
 {
-    uint64_t n = KVM_RECORDS_PER_ROUND / (kvm_n_machines(kvm) + 1);
+    uint64_t n = KVM_RECORDS_PER_ROUND / (kvm_processes_machines(&kvm->processes) + 1);
 
     return n > KVM_RECORDS_MIN ? n : KVM_RECORDS_MIN;
 }
@@ -182,7 +72,7 @@ static void kvm_take_vmm(struct kvm *kvm, struct kvm_process *process, struct kv
         .pid = process->pid,
         .now = request->now,
         .tick_sec = kvm->tick_sec,
-        .step_bytes = kvm_step_bytes(kvm_guest_bytes(kvm), KVM_POINTS_MAX),
+        .step_bytes = kvm_step_bytes(kvm_processes_guest_bytes(&kvm->processes), KVM_POINTS_MAX),
         .n_max = kvm_records_max(kvm),
     };
     struct kvm_accesses accesses = {0};
@@ -199,12 +89,11 @@ static void kvm_take_vmm(struct kvm *kvm, struct kvm_process *process, struct kv
 
 static void process_set_next_look(struct kvm_process *process, const struct kvm_request *request)
 {
+    bool starts = !request->r && request->vmm.n_vcpus < request->vmm.n_fds;
+    uint64_t period = starts ? KVM_LOOK_SOON_NSEC : KVM_LOOK_NSEC;
     uint64_t cost = KVM_LOOK_COST_FACTOR * request->work.cpu_nsec;
-    uint64_t period = cost > KVM_LOOK_NSEC ? cost : KVM_LOOK_NSEC;
 
-    if (!request->r && request->vmm.n_vcpus < request->vmm.n_fds)
-        period = KVM_LOOK_SOON_NSEC;
-    process->look_nsec = request->now + period;
+    process->look_nsec = request->now + (cost > period ? cost : period);
 }
 
 static void kvm_take_result(struct kvm *kvm, struct kvm_process *process,
@@ -228,9 +117,9 @@ static void kvm_take_result(struct kvm *kvm, struct kvm_process *process,
 
 static void request_work_done(struct work *work)
 {
-    CLEANUP(request_freep) struct kvm_request *request = (struct kvm_request *)work;
+    CLEANUP(kvm_request_freep) struct kvm_request *request = (struct kvm_request *)work;
     struct kvm *kvm = request->link->kvm;
-    struct kvm_process *process = kvm ? kvm_find(kvm, work->pid) : NULL;
+    struct kvm_process *process = kvm ? kvm_processes_find(&kvm->processes, work->pid) : NULL;
 
     if (!process || process->serial != request->serial)
         return;
@@ -243,49 +132,36 @@ static void request_work_done(struct work *work)
 
 static const struct work_ops request_work_ops = {
     .name = "kvm",
-    .run = request_work_run,
+    .run = kvm_request_run,
     .done = request_work_done,
-    .free = request_work_free,
+    .free = kvm_request_free_work,
 };
 
 /* Asks about a process. Return: 0 or -ENOMEM. */
 static int kvm_ask(struct kvm *kvm, struct kvm_process *process, bool looks, uint64_t now)
 {
-    CLEANUP(request_freep) struct kvm_request *request = calloc(1, sizeof *request);
+    struct kvm_request *request;
     int r;
 
-    if (!request)
-        return -ENOMEM;
-    request->work = (struct work){
-        .ops = &request_work_ops,
-        .pid = process->pid,
-        .timeout_nsec = REQUEST_TIMEOUT_NSEC,
-    };
-    request->host = kvm->host;
-    request->start_ticks = process->start_ticks;
-    request->serial = process->serial;
-    request->now = now;
-    request->looks = looks;
-    r = looks ? 0 : vmm_copy(&request->vmm, &process->vmm);
+    r = kvm_request_new(&request, kvm->link, &kvm->host, process, looks, &request_work_ops);
     if (r)
         return r;
-    request->link = kvm->link;
-    __atomic_add_fetch(&kvm->link->n_refs, 1, __ATOMIC_RELAXED);
+    request->now = now;
     process->in_flight = true;
-    worker_pool_submit(kvm->options.pool, REQUEST_LANE, &TAKE(request)->work);
+    worker_pool_submit(kvm->options.pool, REQUEST_LANE, &request->work);
     return 0;
 }
 
 /* Looks at those whose time has come, each in turn. */
 static int kvm_ask_looks(struct kvm *kvm, uint64_t now)
 {
-    size_t n = kvm->n_processes, n_asked = 0, first = 0;
+    size_t n = kvm->processes.n, n_asked = 0, first = 0;
     int r = 0;
 
-    while (first < n && kvm->processes[first]->pid <= kvm->looked_pid)
+    while (first < n && kvm->processes.items[first]->pid <= kvm->looked_pid)
         first++;
     for (size_t i = 0; i < n && n_asked < KVM_LOOKS_PER_ROUND && !r; i++) {
-        struct kvm_process *process = kvm->processes[(first + i) % n];
+        struct kvm_process *process = kvm->processes.items[(first + i) % n];
 
         if (process->in_flight || now < process->look_nsec)
             continue;
@@ -300,68 +176,10 @@ static int kvm_ask_times(struct kvm *kvm, uint64_t now)
 {
     int r = 0;
 
-    for (size_t i = 0; i < kvm->n_processes && !r; i++)
-        if (!kvm->processes[i]->in_flight && process_is_machine(kvm->processes[i]))
-            r = kvm_ask(kvm, kvm->processes[i], false, now);
+    for (size_t i = 0; i < kvm->processes.n && !r; i++)
+        if (!kvm->processes.items[i]->in_flight && kvm_process_is_machine(kvm->processes.items[i]))
+            r = kvm_ask(kvm, kvm->processes.items[i], false, now);
     return r;
-}
-
-static struct kvm_process *process_new(struct kvm *kvm, const struct sample_target *target)
-{
-    struct kvm_process *process = calloc(1, sizeof *process);
-
-    if (!process)
-        return NULL;
-    process->pid = target->pid;
-    process->start_ticks = target->start_ticks;
-    process->serial = ++kvm->n_serials;
-    process->spread.random = process->serial;
-    return process;
-}
-
-/* The known process that is the target, taken out of the list. */
-static struct kvm_process *kvm_take_known(struct kvm *kvm, size_t *atp,
-                                          const struct sample_target *target)
-{
-    struct kvm_process **processes = kvm->processes;
-
-    while (*atp < kvm->n_processes && processes[*atp]->pid < target->pid)
-        ++*atp;
-    if (*atp >= kvm->n_processes || processes[*atp]->pid != target->pid ||
-        processes[*atp]->start_ticks != target->start_ticks)
-        return NULL;
-    return TAKE(processes[*atp]);
-}
-
-static void kvm_drop_processes(struct kvm *kvm)
-{
-    for (size_t i = 0; i < kvm->n_processes; i++)
-        process_free(kvm->processes[i]);
-    free(kvm->processes);
-    kvm->processes = NULL;
-    kvm->n_processes = 0;
-}
-
-/* From here on the targets are known, and nobody else. Return: 0 or -ENOMEM. */
-static int kvm_follow(struct kvm *kvm, const struct sample_round *round)
-{
-    struct kvm_process **followed = calloc(round->n_targets + 1, sizeof(struct kvm_process *));
-    size_t at = 0, n = 0;
-    bool failed = !followed;
-
-    for (; n < round->n_targets && !failed; n += !failed) {
-        const struct sample_target *target = &round->targets[n];
-        struct kvm_process *known = kvm_take_known(kvm, &at, target);
-
-        followed[n] = known ? known : process_new(kvm, target);
-        failed = !followed[n];
-        /* The search goes on behind it: its place is empty. */
-        at += known != NULL;
-    }
-    kvm_drop_processes(kvm);
-    kvm->processes = followed;
-    kvm->n_processes = n;
-    return failed ? -ENOMEM : 0;
 }
 
 static int kvm_round(void *self, const struct sample_round *round, struct source_reason *reason)
@@ -370,7 +188,7 @@ static int kvm_round(void *self, const struct sample_round *round, struct source
     int r;
 
     (void)reason;
-    r = kvm_follow(kvm, round);
+    r = kvm_processes_follow(&kvm->processes, round);
     if (!r)
         r = kvm_ask_looks(kvm, round->now);
     return r ? r : kvm_ask_times(kvm, round->now);
@@ -392,12 +210,12 @@ static const struct sample_counts *kvm_counts(void *self)
 static void kvm_describe(void *self, char *text, size_t size)
 {
     const struct kvm *kvm = self;
-    size_t n = kvm_n_machines(kvm), n_vcpus = 0, n_denied = 0;
+    size_t n = kvm_processes_machines(&kvm->processes), n_vcpus = 0, n_denied = 0;
     int used;
 
-    for (size_t i = 0; i < kvm->n_processes; i++) {
-        n_vcpus += kvm->processes[i]->vmm.n_vcpus;
-        n_denied += kvm->processes[i]->denied;
+    for (size_t i = 0; i < kvm->processes.n; i++) {
+        n_vcpus += kvm->processes.items[i]->vmm.n_vcpus;
+        n_denied += kvm->processes.items[i]->denied;
     }
     used = snprintf(text, size, "%zu virtual machine%s, %zu vCPU%s", n, n == 1 ? "" : "s", n_vcpus,
                     n_vcpus == 1 ? "" : "s");
@@ -410,10 +228,10 @@ static struct kvm *kvm_free(struct kvm *kvm)
 {
     if (!kvm)
         return NULL;
-    kvm_drop_processes(kvm);
+    kvm_processes_deinit(&kvm->processes);
     if (kvm->link)
         kvm->link->kvm = NULL;
-    link_unref(kvm->link);
+    kvm_link_unref(kvm->link);
     free(kvm);
     return NULL;
 }
@@ -479,10 +297,9 @@ int kvm_new(struct source *source, const struct source_options *options,
     kvm = calloc(1, sizeof *kvm);
     if (!kvm)
         return -ENOMEM;
-    kvm->link = calloc(1, sizeof *kvm->link);
+    kvm->link = kvm_link_new(kvm);
     if (!kvm->link)
         return -ENOMEM;
-    *kvm->link = (struct kvm_link){.n_refs = 1, .kvm = kvm};
     kvm->options = *options;
     kvm->options.host = NULL;
     kvm->options.cpu_skip = NULL;

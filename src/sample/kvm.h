@@ -9,7 +9,7 @@
 
 #include "util/nsec.h"
 
-/* A process is looked at when it is new and then in this time, or 1,000 times what it cost. */
+/* A process is looked at when it is new and then in this time, or in 1,000 times what it cost. */
 #define KVM_LOOK_NSEC (60 * NSEC_PER_SEC)
 #define KVM_LOOK_COST_FACTOR 1000
 /* While a machine starts: vCPUs without a name are known by the time that they ran. */
