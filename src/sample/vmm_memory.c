@@ -160,10 +160,10 @@ static bool backend_run(const struct vmm_runs *runs, const struct qemu_args *arg
     return fit_nth(runs, &args->backends[backend], nth, run);
 }
 
-static bool memory_holds(const struct vmm_memory *memory, const struct vmm_run *run)
+static bool memory_overlaps(const struct vmm_memory *memory, const struct vmm_run *run)
 {
     for (size_t i = 0; i < memory->n_ranges; i++)
-        if (memory->ranges[i].start == run->start)
+        if (memory->ranges[i].start < run->end && run->start < memory->ranges[i].end)
             return true;
     return false;
 }
@@ -184,7 +184,7 @@ static int memory_find_backends(struct vmm_memory *memory, const struct qemu_arg
         /* Of no node beside those that have one: a DIMM or NVDIMM, which may be a device. */
         if (!found && node < 0 && args->n_nodes > 0)
             continue;
-        if (!found || memory_holds(memory, &run))
+        if (!found || memory_overlaps(memory, &run))
             return MEMORY_UNCERTAIN;
         r = memory_add(memory, &run, args->vague ? -1 : node);
         if (r)
