@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <numaif.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "util/cleanup.h"
@@ -40,6 +41,47 @@ static int live_read_maps(void *self, pid_t pid, int *fdp, char **bufp, size_t *
         return PROCFS_GONE;
     }
     return r;
+}
+
+static bool is_name(const char *name)
+{
+    return strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+}
+
+static int live_list_folder(void *self, const char *path, size_t limit,
+                            bool (*visit)(void *userdata, const char *name), void *userdata)
+{
+    CLEANUP(freep) char *full = NULL;
+    CLEANUP(closedirp) DIR *folder = NULL;
+    const struct dirent *entry;
+
+    if (asprintf(&full, "%s/%s", (const char *)self, path) < 0)
+        return full = NULL, -ENOMEM;
+    folder = opendir(full);
+    if (!folder)
+        return procfs_condition(errno);
+    while (limit > 0 && (errno = 0, entry = readdir(folder))) {
+        if (!is_name(entry->d_name))
+            continue;
+        if (!visit(userdata, entry->d_name))
+            return 0;
+        limit--;
+    }
+    return limit > 0 && errno ? procfs_condition(errno) : 0;
+}
+
+static int live_read_link(void *self, const char *path, char *text, size_t size)
+{
+    CLEANUP(freep) char *full = NULL;
+    ssize_t got;
+
+    if (asprintf(&full, "%s/%s", (const char *)self, path) < 0)
+        return full = NULL, -ENOMEM;
+    got = readlink(full, text, size - 1);
+    if (got < 0)
+        return procfs_condition(errno);
+    text[got] = '\0';
+    return 0;
 }
 
 static ssize_t live_read_memory(void *self, pid_t pid, const struct iovec *local,
@@ -81,6 +123,8 @@ struct host host_live(void)
     static const struct host_ops ops = {
         .read_file = live_read_file,
         .read_maps = live_read_maps,
+        .list_folder = live_list_folder,
+        .read_link = live_read_link,
         .read_memory = live_read_memory,
         .move_pages = live_move_pages,
     };
@@ -94,6 +138,8 @@ struct host host_root(const char *root)
     static const struct host_ops ops = {
         .read_file = live_read_file,
         .read_maps = live_read_maps,
+        .list_folder = live_list_folder,
+        .read_link = live_read_link,
         .read_memory = root_read_memory,
         .move_pages = root_move_pages,
     };

@@ -4,6 +4,7 @@
  * workers only, so every function must be callable from several threads at once. Tests put a model
  * machine behind it.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -17,6 +18,17 @@ struct host_ops {
      * address space has gone (exit, exec) it reads as 0 bytes, which is PROCFS_GONE here.
      */
     int (*read_maps)(void *self, pid_t pid, int *fdp, char **bufp, size_t *sizep);
+    /*
+     * Names in a folder below the root, in its order and without "." and "..", until visit returns
+     * false or `limit` names were seen. NULL: not supported. Return: as procfs_read.
+     */
+    int (*list_folder)(void *self, const char *path, size_t limit,
+                       bool (*visit)(void *userdata, const char *name), void *userdata);
+    /*
+     * What a symbolic link says, with a NUL behind it, cut to size - 1 bytes; size > 0. NULL: not
+     * supported. Return: as procfs_read.
+     */
+    int (*read_link)(void *self, const char *path, char *text, size_t size);
     /*
      * process_vm_readv of n remote pieces, each into its local piece.
      * Return: bytes read from the front (a short count stops at an unreadable piece), or negative.

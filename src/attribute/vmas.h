@@ -2,7 +2,7 @@
 /*
  * The VMAs of an address space, from the text of /proc/PID/maps.
  */
-#include "attribute/maps.h"
+#include "util/maps.h"
 #include "numabd/attribute.h"
 
 void vma_list_deinit(struct vma_list *list);
