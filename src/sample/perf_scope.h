@@ -25,7 +25,8 @@ struct perf_scope_event {
     bool leads;     /* the event behind it is opened in one group with it and this one as leader */
     bool system;    /* the PMU knows no cgroups or threads: per CPU for the whole system */
     bool no_sample; /* counts or leads only: the rate does not concern it */
-    const bool *cpus; /* [n_cpu_ids] only on these (hybrid PMUs); NULL: all */
+    bool fixed_period; /* attr.sample_period stays as given: so many events, not nanoseconds */
+    const bool *cpus;  /* [n_cpu_ids] only on these (hybrid PMUs); NULL: all */
 };
 
 struct perf_scope_options {
@@ -41,7 +42,9 @@ struct perf_scope_counts {
     unsigned n_cgroups, n_threads; /* places now */
     bool whole_system;
     unsigned n_events, n_rings; /* open now */
+    unsigned n_cpus;            /* that have a ring now */
     uint64_t n_open_failures;
+    const char *note; /* why the places are not those asked for, in few words; NULL: they are */
 };
 
 struct perf_scope;
@@ -52,6 +55,10 @@ struct perf_scope;
  */
 int perf_scope_new(struct perf_scope **scopep, const struct perf_scope_options *options,
                    struct source_reason *reason);
+/* The same behind another kernel; what it points to outlives the scope. */
+struct perf_kernel;
+int perf_scope_new_from_kernel(struct perf_scope **scopep, const struct perf_scope_options *options,
+                               const struct perf_kernel *kernel, struct source_reason *reason);
 struct perf_scope *perf_scope_free(struct perf_scope *scope);
 CLEANUP_DEFINE(struct perf_scope *, perf_scope_free)
 
@@ -62,8 +69,8 @@ int perf_scope_round(struct perf_scope *scope, const struct sample_round *round,
 /*
  * Calls sample(userdata, event, period, record) for each sample in the rings, in order per ring.
  * `event` is the index in options->events, `period` what the sample stands for at the rate that
- * held when it was taken: nanoseconds where the scope sets a period, 0 where freq is set (the
- * record tells).
+ * held when it was taken: nanoseconds where the scope sets a period, attr.sample_period where that
+ * is fixed, 0 where freq is set (the record tells).
  */
 void perf_scope_read(struct perf_scope *scope,
                      void (*sample)(void *userdata, size_t event, uint64_t period,
@@ -72,7 +79,9 @@ void perf_scope_read(struct perf_scope *scope,
 
 /*
  * The sums of the no_sample counting events `event` of the place that covers the target, since it
- * was opened. Return: 0, or PERF_SCOPE_UNCOUNTED when no such place exists.
+ * was opened, scaled to the time that it was enabled where the PMU was shared. It falls back when a
+ * thread or a CPU goes, or the place changes. Each CPU is interrupted once.
+ * Return: 0, or PERF_SCOPE_UNCOUNTED when no such place exists.
  */
 enum {
     PERF_SCOPE_UNCOUNTED = 1
@@ -81,3 +90,6 @@ int perf_scope_count(struct perf_scope *scope, size_t event, const struct sample
                      uint64_t *countp);
 
 const struct perf_scope_counts *perf_scope_counts(struct perf_scope *scope);
+
+/* For source_ops.describe: "3 cgroups, 12 events at 4 CPUs". */
+void perf_scope_describe(struct perf_scope *scope, char *text, size_t size);

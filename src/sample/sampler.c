@@ -28,6 +28,8 @@ void source_deinit(struct source *source)
     *source = (struct source){0};
 }
 
+#define EVENTS_AT_ONCE 64
+
 struct slot {
     const struct source_kind *kind;
     struct source source; /* ops NULL: not in use */
@@ -232,12 +234,15 @@ const char *sampler_why(const struct sampler *sampler)
  */
 static void sampler_quiet(struct sampler *sampler)
 {
-    struct epoll_event events[16];
-    int n = epoll_wait(sampler->epoll_fd, events, 16, 0);
+    struct epoll_event events[EVENTS_AT_ONCE];
+    int n;
 
-    for (int i = 0; i < n; i++)
-        if (events[i].events & (EPOLLHUP | EPOLLERR))
-            (void)epoll_ctl(sampler->epoll_fd, EPOLL_CTL_DEL, events[i].data.fd, NULL);
+    do {
+        n = epoll_wait(sampler->epoll_fd, events, EVENTS_AT_ONCE, 0);
+        for (int i = 0; i < n; i++)
+            if (events[i].events & (EPOLLHUP | EPOLLERR))
+                (void)epoll_ctl(sampler->epoll_fd, EPOLL_CTL_DEL, events[i].data.fd, NULL);
+    } while (n == EVENTS_AT_ONCE);
 }
 
 int sampler_drain(struct sampler *sampler)
