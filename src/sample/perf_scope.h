@@ -25,6 +25,7 @@ struct perf_scope_event {
     bool leads;     /* the event behind it is opened in one group with it and this one as leader */
     bool system;    /* the PMU knows no cgroups or threads: per CPU for the whole system */
     bool no_sample; /* counts or leads only: the rate does not concern it */
+    bool fixed_period; /* attr.sample_period stays as given: so many events, not nanoseconds */
     const bool *cpus; /* [n_cpu_ids] only on these (hybrid PMUs); NULL: all */
 };
 
