@@ -3,8 +3,10 @@
  */
 #include "numabd/host.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <numaif.h>
 #include <string.h>
 #include <unistd.h>
@@ -104,6 +106,64 @@ static long live_move_pages(void *self, pid_t pid, size_t n, void *const *pages,
     return r < 0 ? error_errno() : r;
 }
 
+static int live_write_file(void *self, const char *path, const char *text,
+                           bool (*check)(void *userdata), void *userdata)
+{
+    CLEANUP(freep) char *full = NULL;
+    CLEANUP(fd_closep) int fd = -1;
+    ssize_t written;
+
+    if (asprintf(&full, "%s/%s", (const char *)self, path) < 0)
+        return full = NULL, -ENOMEM;
+    fd = open(full, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    if (fd < 0)
+        return procfs_condition(errno);
+    if (!check(userdata))
+        return HOST_DECLINED;
+    written = write(fd, text, strlen(text));
+    return written < 0 ? procfs_condition(errno) : 0;
+}
+
+/* Return: as procfs_read, or HOST_DECLINED when visit has seen enough. */
+static int visit_link(int folder_fd, const char *name,
+                      bool (*visit)(void *userdata, const char *target), void *userdata)
+{
+    char target[PATH_MAX];
+    ssize_t size = readlinkat(folder_fd, name, target, sizeof target - 1);
+
+    if (size < 0) /* EINVAL: not a link, as "." is */
+        return errno == EINVAL || errno == ENOENT ? 0 : procfs_condition(errno);
+    target[size] = '\0';
+    return visit(userdata, target) ? 0 : HOST_DECLINED;
+}
+
+static int live_read_links(void *self, const char *path,
+                           bool (*visit)(void *userdata, const char *target), void *userdata)
+{
+    CLEANUP(freep) char *full = NULL;
+    CLEANUP(closedirp) DIR *folder = NULL;
+    struct dirent *entry;
+    int r = 0;
+
+    if (asprintf(&full, "%s/%s", (const char *)self, path) < 0)
+        return full = NULL, -ENOMEM;
+    folder = opendir(full);
+    if (!folder)
+        return procfs_condition(errno);
+    while (!r && (errno = 0, entry = readdir(folder)))
+        r = visit_link(dirfd(folder), entry->d_name, visit, userdata);
+    if (!r && errno)
+        return procfs_condition(errno);
+    return r == HOST_DECLINED ? 0 : r;
+}
+
+static int root_write_file(void *self, const char *path, const char *text,
+                           bool (*check)(void *userdata), void *userdata)
+{
+    (void)self, (void)path, (void)text, (void)check, (void)userdata;
+    return -EOPNOTSUPP;
+}
+
 static ssize_t root_read_memory(void *self, pid_t pid, const struct iovec *local,
                                 const struct iovec *remote, size_t n)
 {
@@ -127,6 +187,8 @@ struct host host_live(void)
         .read_link = live_read_link,
         .read_memory = live_read_memory,
         .move_pages = live_move_pages,
+        .write_file = live_write_file,
+        .read_links = live_read_links,
     };
 
     return (struct host){
@@ -142,6 +204,8 @@ struct host host_root(const char *root)
         .read_link = live_read_link,
         .read_memory = root_read_memory,
         .move_pages = root_move_pages,
+        .write_file = root_write_file,
+        .read_links = live_read_links,
     };
 
     return (struct host){

@@ -10,6 +10,11 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
+enum {
+    HOST_DECLINED =
+        3, /* write_file: the check said no; other conditions are those of procfs_read */
+};
+
 struct host_ops {
     /* Whole file below the root, at most `limit` bytes. Return: as procfs_read. */
     int (*read_file)(void *self, const char *path, size_t limit, char **bufp, size_t *sizep);
@@ -41,6 +46,20 @@ struct host_ops {
      */
     long (*move_pages)(void *self, pid_t pid, size_t n, void *const *pages, const int *nodes,
                        int *status, int flags);
+    /*
+     * Opens a file for writing, asks check(userdata), and writes the text in one piece if that says
+     * yes. A file of /proc/PID that is open stays with the process that it was opened for: what
+     * check finds out in between holds for the process that is written to, even if the pid is used
+     * again. Return: as procfs_read, or HOST_DECLINED.
+     */
+    int (*write_file)(void *self, const char *path, const char *text, bool (*check)(void *userdata),
+                      void *userdata);
+    /*
+     * Calls visit(userdata, target) with what each symbolic link of a folder points to, until that
+     * says no. Links that vanish are skipped. Return: as procfs_read.
+     */
+    int (*read_links)(void *self, const char *path,
+                      bool (*visit)(void *userdata, const char *target), void *userdata);
 };
 
 struct host {
@@ -51,5 +70,5 @@ struct host {
 
 /* The live machine. */
 struct host host_live(void);
-/* Files below `root` (which must outlive it); memory and pages answer -EOPNOTSUPP. */
+/* Files below `root` (which must outlive it); memory, pages and writing answer -EOPNOTSUPP. */
 struct host host_root(const char *root);

@@ -130,6 +130,20 @@ static ssize_t read_memory(void *self, pid_t pid, const struct iovec *local,
     return -EOPNOTSUPP;
 }
 
+static int write_file(void *self, const char *path, const char *text, bool (*check)(void *userdata),
+                      void *userdata)
+{
+    (void)self, (void)path, (void)text, (void)check, (void)userdata;
+    return -EOPNOTSUPP;
+}
+
+static int read_links(void *self, const char *path,
+                      bool (*visit)(void *userdata, const char *target), void *userdata)
+{
+    (void)self, (void)path, (void)visit, (void)userdata;
+    return -EOPNOTSUPP;
+}
+
 struct host model_host(struct model *model)
 {
     static const struct host_ops ops = {
@@ -137,6 +151,8 @@ struct host model_host(struct model *model)
         .read_maps = read_maps,
         .read_memory = read_memory,
         .move_pages = model_move_pages,
+        .write_file = write_file,
+        .read_links = read_links,
     };
 
     return (struct host){.ops = &ops, .self = model, .page_bytes = MODEL_PAGE_BYTES};
