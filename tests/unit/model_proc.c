@@ -264,12 +264,6 @@ static const struct sample_counts *counts(void *self)
     return &((struct model *)self)->counts;
 }
 
-static int set_rate(void *self, unsigned rate_hz)
-{
-    ((struct model *)self)->rate_hz = rate_hz;
-    return 0;
-}
-
 static void keep(void *self)
 {
     (void)self;
@@ -278,7 +272,7 @@ static void keep(void *self)
 struct source model_source(struct model *model)
 {
     static const struct source_ops ops = {
-        .name = "model", .drain = drain, .counts = counts, .set_rate = set_rate, .free = keep};
+        .name = "model", .drain = drain, .counts = counts, .free = keep};
 
     return (struct source){.ops = &ops, .self = model};
 }
