@@ -9,6 +9,8 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
+#include "util/nsec.h"
+
 struct host_ops {
     /* Whole file below the root, at most `limit` bytes. Return: as procfs_read. */
     int (*read_file)(void *self, const char *path, size_t limit, char **bufp, size_t *sizep);
@@ -29,6 +31,8 @@ struct host_ops {
      */
     long (*move_pages)(void *self, pid_t pid, size_t n, void *const *pages, const int *nodes,
                        int *status, int flags);
+    /* CPU time of the calling thread, for costs. NULL: that of the system's clock. */
+    uint64_t (*cpu_nsec)(void *self);
 };
 
 struct host {
@@ -36,6 +40,12 @@ struct host {
     void *self;
     size_t page_bytes; /* base page size */
 };
+
+static inline uint64_t host_cpu_nsec(const struct host *host)
+{
+    return host->ops->cpu_nsec ? host->ops->cpu_nsec(host->self)
+                               : nsec_of_clock(CLOCK_THREAD_CPUTIME_ID);
+}
 
 /* The live machine. */
 struct host host_live(void);
