@@ -296,7 +296,8 @@ int pipeline_round(struct pipeline *pipeline, uint64_t now, uint64_t cpu_nsec)
     if (r < 0)
         return r;
     if (!pipeline_is_idle(pipeline)) {
-        r = topology_read_room(pipeline->options.topology, pipeline->options.root);
+        if (pipeline->options.root)
+            r = topology_read_room(pipeline->options.topology, pipeline->options.root);
         if (!r)
             r = pipeline_decide(pipeline, now);
         if (!r)
@@ -380,4 +381,9 @@ void pipeline_commit(struct pipeline *pipeline, struct config *config)
 const struct config *pipeline_config(const struct pipeline *pipeline)
 {
     return pipeline->config;
+}
+
+const struct plan *pipeline_plan(const struct pipeline *pipeline)
+{
+    return &pipeline->plan;
 }

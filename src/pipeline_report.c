@@ -72,7 +72,7 @@ static const char *kernel_balancing(const char *root)
 {
     unsigned long long mode;
 
-    if (procfs_read_ullong(root, "proc/sys/kernel/numa_balancing", &mode))
+    if (!root || procfs_read_ullong(root, "proc/sys/kernel/numa_balancing", &mode))
         return "absent";
     if (mode & 1)
         return "on";

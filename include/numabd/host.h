@@ -10,6 +10,8 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
+#include "util/nsec.h"
+
 enum {
     HOST_DECLINED =
         3, /* write_file: the check said no; other conditions are those of procfs_read */
@@ -60,6 +62,8 @@ struct host_ops {
      */
     int (*read_links)(void *self, const char *path,
                       bool (*visit)(void *userdata, const char *target), void *userdata);
+    /* CPU time of the calling thread, for costs. NULL: that of the system's clock. */
+    uint64_t (*cpu_nsec)(void *self);
 };
 
 struct host {
@@ -67,6 +71,12 @@ struct host {
     void *self;
     size_t page_bytes; /* base page size */
 };
+
+static inline uint64_t host_cpu_nsec(const struct host *host)
+{
+    return host->ops->cpu_nsec ? host->ops->cpu_nsec(host->self)
+                               : nsec_of_clock(CLOCK_THREAD_CPUTIME_ID);
+}
 
 /* The live machine. */
 struct host host_live(void);

@@ -16,10 +16,12 @@
 #include "util/worker.h"
 
 struct pipeline;
+struct plan;
 
 /* What options point to stays the caller's and outlives the pipeline; config is taken over. */
 struct pipeline_options {
-    const char *root;          /* of /proc and /sys */
+    const char *root;          /* of /proc and /sys; NULL: there are none, the caller keeps the
+                                  topology's room up to date (replay) */
     struct topology *topology; /* its room is re-read each round */
     const struct procs *procs;
     const struct host *host;
@@ -68,6 +70,9 @@ int pipeline_drain(struct pipeline *pipeline);
 
 /* One round. cpu_nsec: CPU time of the whole daemon so far. Return: 0 or a negative errno. */
 int pipeline_round(struct pipeline *pipeline, uint64_t now, uint64_t cpu_nsec);
+
+/* What the last round decided; valid until the next. */
+const struct plan *pipeline_plan(const struct pipeline *pipeline);
 
 /* A new configuration (taken over) holds from the next round on; what was learned is kept. */
 void pipeline_commit(struct pipeline *pipeline, struct config *config);

@@ -253,7 +253,7 @@ static void on_maps(struct work *work)
 
     if (space) {
         space->maps_pending = false;
-        space->maps_cost_nsec = work->cpu_nsec;
+        space->maps_cost_nsec = maps->request.cpu_nsec;
         if (maps->request.r == PROCFS_GONE) {
             attribute_reset_space(attribute, space);
         } else if (!maps->request.r) {
@@ -276,7 +276,7 @@ static void on_policy(struct work *work)
     if (space) {
         space->policy_pending = false;
         if (policy->with_process)
-            space->policy_cost_nsec = work->cpu_nsec;
+            space->policy_cost_nsec = policy->request.cpu_nsec;
         if (!policy_request_apply(policy, space))
             space->maps_wanted = true;
         if (policy->with_process && !policy->request.r)

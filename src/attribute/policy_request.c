@@ -171,11 +171,13 @@ static enum thread_policy policy_read_thread(struct policy_request *policy, pid_
 void policy_request_run(struct work *work)
 {
     struct policy_request *policy = (struct policy_request *)work;
+    uint64_t cpu = host_cpu_nsec(&policy->request.host);
 
     if (policy->with_process)
         policy->request.r = policy_read_process(policy);
     for (size_t i = 0; i < policy->n_tids; i++)
         policy->thread_policies[i] = policy_read_thread(policy, policy->tids[i]);
+    policy->request.cpu_nsec = host_cpu_nsec(&policy->request.host) - cpu;
 }
 
 void policy_request_free(struct work *work)

@@ -13,6 +13,7 @@ struct request {
     struct host host;
     pid_t pid;
     uint64_t generation; /* of the space */
+    uint64_t cpu_nsec;   /* CPU time of maps and numa_maps */
     int r;               /* result of the read: 0, PROCFS_GONE, PROCFS_DENIED or a negative errno */
 };
 

@@ -15,9 +15,11 @@
 #include "daemon/checkup.h"
 #include "daemon/control.h"
 #include "daemon/limits.h"
+#include "daemon/load.h"
 #include "daemon/privilege.h"
 #include "numabd/pipeline.h"
 #include "report/journal.h"
+#include "sample/recorder.h"
 #include "sample/sample_cost.h"
 #include "sample/sources.h"
 #include "util/nsec.h"
@@ -41,6 +43,7 @@ struct daemon {
     struct topology *topology;
     struct procs procs;
     struct host host;
+    struct recorder *recorder; /* --record; NULL: none */
     struct worker_pool *pool;
     struct pipeline *pipeline;
     struct control *control;
@@ -67,25 +70,7 @@ static void log_line(void *userdata, const char *line)
 static int daemon_load_config(const struct daemon *daemon, struct config **configp,
                               struct config_error *error)
 {
-    const struct daemon_options *options = &daemon->options;
-    bool at_start = !daemon->pipeline;
-    CLEANUP(config_freep) struct config *config = NULL;
-    int r = config_new(&config, options->config_path, error);
-
-    if (r == CONFIG_MISSING && at_start && !options->config_is_given)
-        r = config_new_default(&config);
-    if (!r)
-        r = config_resolve_users(config, options->config_path, options->root, error);
-    if (r < 0)
-        snprintf(error->message, sizeof error->message, "%s: %s", daemon->options.config_path,
-                 strerror(-r));
-    if (r > 0)
-        return DAEMON_BAD_CONFIG;
-    if (r < 0)
-        return r;
-    config->observe |= options->observe;
-    *configp = TAKE(config);
-    return 0;
+    return load_config(&daemon->options, !daemon->pipeline, configp, error);
 }
 
 static int daemon_reload(struct daemon *daemon, char *message, size_t message_size)
@@ -117,6 +102,8 @@ static void on_late(void *userdata, pid_t pid, const char *name)
 {
     struct daemon *daemon = userdata;
 
+    if (daemon->recorder)
+        recorder_on_late(daemon->recorder, pid, name);
     pipeline_on_late(daemon->pipeline, pid, name);
 }
 
@@ -124,6 +111,8 @@ static void on_returned(void *userdata, pid_t pid)
 {
     struct daemon *daemon = userdata;
 
+    if (daemon->recorder)
+        recorder_on_returned(daemon->recorder, pid);
     pipeline_on_returned(daemon->pipeline, pid);
 }
 
@@ -169,17 +158,28 @@ static int on_drain(sd_event_source *source, uint64_t usec, void *userdata)
     (void)usec;
     (void)pipeline_drain(daemon->pipeline);
     worker_pool_check(daemon->pool, nsec_now(), on_late, daemon);
+    if (daemon->recorder)
+        recorder_on_lost(daemon->recorder, worker_pool_lost(daemon->pool));
     pipeline_on_lost(daemon->pipeline, worker_pool_lost(daemon->pool));
     return rearm(source, daemon_pace(daemon, DRAIN_USEC));
+}
+
+static void daemon_record_round(struct daemon *daemon, uint64_t now)
+{
+    if (daemon->recorder && recorder_round(daemon->recorder, daemon->topology, now))
+        journal(JOURNAL_ERROR, "recording stops, everything else goes on: %s: %s",
+                daemon->options.record_path, strerror(errno));
 }
 
 static int on_round(sd_event_source *source, uint64_t usec, void *userdata)
 {
     struct daemon *daemon = userdata;
+    uint64_t now = nsec_now();
     int r;
 
     (void)usec;
-    r = pipeline_round(daemon->pipeline, nsec_now(), nsec_of_clock(CLOCK_PROCESS_CPUTIME_ID));
+    r = pipeline_round(daemon->pipeline, now, nsec_of_clock(CLOCK_PROCESS_CPUTIME_ID));
+    daemon_record_round(daemon, now);
     if (r < 0 && !daemon->round_failed)
         journal(JOURNAL_ERROR, "round failed, ignoring: %s", strerror(-r));
     daemon->round_failed = r < 0;
@@ -260,6 +260,13 @@ static bool daemon_find_obstacle(const struct daemon *daemon, char *why, size_t 
     return !privilege_check(why, why_size);
 }
 
+static struct access_sink daemon_sink(struct daemon *daemon)
+{
+    struct access_sink sink = pipeline_sink(daemon->pipeline);
+
+    return daemon->recorder ? recorder_sink(daemon->recorder, sink) : sink;
+}
+
 static int daemon_start_sampler(struct daemon *daemon)
 {
     const struct config *config = pipeline_config(daemon->pipeline);
@@ -281,7 +288,7 @@ static int daemon_start_sampler(struct daemon *daemon)
         .topology = daemon->topology,
         .host = &daemon->host,
         .pool = daemon->pool,
-        .sink = pipeline_sink(daemon->pipeline),
+        .sink = daemon_sink(daemon),
         .filter = pipeline_filter(daemon->pipeline),
     };
     r = sampler_new(&sampler, &options, config, nsec_now());
@@ -354,6 +361,23 @@ static int daemon_start_control(struct daemon *daemon)
     return 0;
 }
 
+/* Between the pipeline and the world. */
+static int daemon_start_recorder(struct daemon *daemon)
+{
+    const char *path = daemon->options.record_path;
+    int r = recorder_new(&daemon->recorder, path);
+
+    if (r < 0) {
+        journal(JOURNAL_ERROR, "cannot record to %s: %s", path, strerror(-r));
+        return DAEMON_NO_RECORD;
+    }
+    recorder_start(daemon->recorder, daemon->topology, daemon->host.page_bytes, getpid(),
+                   nsec_now());
+    daemon->host = recorder_host(daemon->recorder, &daemon->host);
+    daemon->procs = recorder_procs(daemon->recorder, daemon->procs);
+    return 0;
+}
+
 static int daemon_new_parts(struct daemon *daemon)
 {
     int r = topology_new(&daemon->topology, daemon->options.root);
@@ -365,8 +389,9 @@ static int daemon_new_parts(struct daemon *daemon)
         return r;
     worker_pool_on_returned(daemon->pool, on_returned, daemon);
     daemon->host = is_live(daemon) ? host_live() : host_root(daemon->options.root);
-    return is_live(daemon) ? procs_new_live(&daemon->procs)
-                           : procs_new_root(&daemon->procs, daemon->options.root);
+    r = is_live(daemon) ? procs_new_live(&daemon->procs)
+                        : procs_new_root(&daemon->procs, daemon->options.root);
+    return r < 0 || !daemon->options.record_path ? r : daemon_start_recorder(daemon);
 }
 
 static int daemon_new_pipeline(struct daemon *daemon, struct config *config)
@@ -396,7 +421,7 @@ static int daemon_start(struct daemon *daemon, struct config *config)
         r = daemon_add_signals(daemon);
     if (r >= 0)
         r = daemon_new_parts(daemon);
-    if (r < 0) {
+    if (r) {
         config_free(config);
         return r;
     }
@@ -461,17 +486,34 @@ static void daemon_settle(struct daemon *daemon)
         }
 }
 
+/* Do threads of the pool still run requests, which may come back to the recorder? */
+static bool is_busy(const struct daemon *daemon)
+{
+    size_t n = worker_pool_lost(daemon->pool);
+
+    for (size_t lane = 0; lane < pipeline_n_lanes(daemon->topology); lane++)
+        n += worker_pool_pending(daemon->pool, lane);
+    return n > 0;
+}
+
 /* Requests that are still out point into pipeline and source: the pool goes first. */
 struct daemon *daemon_free(struct daemon *daemon)
 {
+    bool busy;
+
     if (!daemon)
         return NULL;
     control_free(daemon->control);
     checkup_deinit(&daemon->checkup);
     daemon_settle(daemon);
+    busy = daemon->pool && is_busy(daemon);
     worker_pool_free(daemon->pool);
     pipeline_free(daemon->pipeline);
     procs_deinit(&daemon->procs);
+    if (daemon->recorder && busy)
+        recorder_stop(daemon->recorder);
+    else
+        recorder_free(daemon->recorder);
     topology_free(daemon->topology);
     sd_event_source_unref(daemon->drain_timer);
     sd_event_source_unref(daemon->round_timer);
