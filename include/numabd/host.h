@@ -29,6 +29,16 @@ struct host_ops {
      */
     long (*move_pages)(void *self, pid_t pid, size_t n, void *const *pages, const int *nodes,
                        int *status, int flags);
+    /*
+     * pread(2) and pwrite(2) of a file in which positions have a meaning (pagemap, kpageflags, the
+     * idle-page bitmap). *fdp is opened at the first call (-1), for pwrite_file for writing only,
+     * and stays open; the caller closes it. NULL: not supported (call through the functions below).
+     * Return: bytes, or a negative errno.
+     */
+    ssize_t (*pread_file)(void *self, const char *path, int *fdp, uint64_t offset, void *buf,
+                          size_t size);
+    ssize_t (*pwrite_file)(void *self, const char *path, int *fdp, uint64_t offset, const void *buf,
+                           size_t size);
 };
 
 struct host {
@@ -37,7 +47,13 @@ struct host {
     size_t page_bytes; /* base page size */
 };
 
+/* As the functions of host_ops; -EOPNOTSUPP where the host has none. */
+ssize_t host_pread(const struct host *host, const char *path, int *fdp, uint64_t offset, void *buf,
+                   size_t size);
+ssize_t host_pwrite(const struct host *host, const char *path, int *fdp, uint64_t offset,
+                    const void *buf, size_t size);
+
 /* The live machine. */
 struct host host_live(void);
-/* Files below `root` (which must outlive it); memory and pages answer -EOPNOTSUPP. */
+/* Files below `root` (which must outlive it); memory, pages and writes answer -EOPNOTSUPP. */
 struct host host_root(const char *root);
