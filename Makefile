@@ -118,10 +118,10 @@ $(B)/bin/%: tests/vm/programs/%.c Makefile
 .SECONDARY:
 -include $(wildcard $(B)/obj/*.d $(B)/obj/*/*.d $(B)/obj/*/*/*.d $(B)/asan/*.d $(B)/asan/*/*.d $(B)/asan-unit/*.d)
 
-.PHONY: deps deps-demo deps-check
+.PHONY: deps deps-demo deps-check deps-kernel
 deps:  ## installs what building needs (Debian)
 	@tests/deps build
-deps-demo deps-check:
+deps-demo deps-check deps-kernel:
 	@tests/deps $(@:deps-%=%)
 
 .PHONY: programs unit-programs
@@ -151,6 +151,10 @@ check-vm: programs  ## tests in the virtual machine; CASES="harmless lifecycle" 
 .PHONY: bench
 bench: programs $(BENCHES)  ## measures what numabd costs; NAMES="sampling_cost" runs those
 	@tests/bench/run $(NAMES)
+
+.PHONY: vm-kernel
+vm-kernel: deps-kernel  ## builds a kernel with idle-page tracking for the virtual machine (12 minutes)
+	@tests/vm/vm-kernel
 
 .PHONY: format
 format:  ## formats all sources

@@ -164,6 +164,61 @@ static int root_write_file(void *self, const char *path, const char *text,
     return -EOPNOTSUPP;
 }
 
+/* Opens ROOT/PATH unless *fdp is open. Return: 0 or a negative errno. */
+static int live_open(const char *root, const char *path, int flags, int *fdp)
+{
+    CLEANUP(freep) char *full = NULL;
+
+    if (*fdp >= 0)
+        return 0;
+    if (asprintf(&full, "%s/%s", root, path) < 0)
+        return full = NULL, -ENOMEM;
+    *fdp = open(full, flags | O_CLOEXEC);
+    return *fdp < 0 ? error_errno() : 0;
+}
+
+static ssize_t live_pread_file(void *self, const char *path, int *fdp, uint64_t offset, void *buf,
+                               size_t size)
+{
+    ssize_t got;
+    int r;
+
+    r = live_open(self, path, O_RDONLY, fdp);
+    if (r < 0)
+        return r;
+    got = pread(*fdp, buf, size, (off_t)offset);
+    return got < 0 ? error_errno() : got;
+}
+
+static ssize_t live_pwrite_file(void *self, const char *path, int *fdp, uint64_t offset,
+                                const void *buf, size_t size)
+{
+    ssize_t done;
+    int r;
+
+    r = live_open(self, path, O_WRONLY, fdp);
+    if (r < 0)
+        return r;
+    done = pwrite(*fdp, buf, size, (off_t)offset);
+    return done < 0 ? error_errno() : done;
+}
+
+ssize_t host_pread(const struct host *host, const char *path, int *fdp, uint64_t offset, void *buf,
+                   size_t size)
+{
+    if (!host->ops->pread_file)
+        return -EOPNOTSUPP;
+    return host->ops->pread_file(host->self, path, fdp, offset, buf, size);
+}
+
+ssize_t host_pwrite(const struct host *host, const char *path, int *fdp, uint64_t offset,
+                    const void *buf, size_t size)
+{
+    if (!host->ops->pwrite_file)
+        return -EOPNOTSUPP;
+    return host->ops->pwrite_file(host->self, path, fdp, offset, buf, size);
+}
+
 static ssize_t root_read_memory(void *self, pid_t pid, const struct iovec *local,
                                 const struct iovec *remote, size_t n)
 {
@@ -189,6 +244,8 @@ struct host host_live(void)
         .move_pages = live_move_pages,
         .write_file = live_write_file,
         .read_links = live_read_links,
+        .pread_file = live_pread_file,
+        .pwrite_file = live_pwrite_file,
     };
 
     return (struct host){
@@ -206,6 +263,7 @@ struct host host_root(const char *root)
         .move_pages = root_move_pages,
         .write_file = root_write_file,
         .read_links = live_read_links,
+        .pread_file = live_pread_file, /* and no pwrite_file: a fixture is not written to */
     };
 
     return (struct host){

@@ -64,6 +64,16 @@ struct host_ops {
                       bool (*visit)(void *userdata, const char *target), void *userdata);
     /* CPU time of the calling thread, for costs. NULL: that of the system's clock. */
     uint64_t (*cpu_nsec)(void *self);
+    /*
+     * pread(2) and pwrite(2) of a file in which positions have a meaning (pagemap, kpageflags, the
+     * idle-page bitmap). *fdp is opened at the first call (-1), for pwrite_file for writing only,
+     * and stays open; the caller closes it. NULL: not supported (call through the functions below).
+     * Return: bytes, or a negative errno.
+     */
+    ssize_t (*pread_file)(void *self, const char *path, int *fdp, uint64_t offset, void *buf,
+                          size_t size);
+    ssize_t (*pwrite_file)(void *self, const char *path, int *fdp, uint64_t offset, const void *buf,
+                           size_t size);
 };
 
 struct host {
@@ -77,6 +87,12 @@ static inline uint64_t host_cpu_nsec(const struct host *host)
     return host->ops->cpu_nsec ? host->ops->cpu_nsec(host->self)
                                : nsec_of_clock(CLOCK_THREAD_CPUTIME_ID);
 }
+
+/* As the functions of host_ops; -EOPNOTSUPP where the host has none. */
+ssize_t host_pread(const struct host *host, const char *path, int *fdp, uint64_t offset, void *buf,
+                   size_t size);
+ssize_t host_pwrite(const struct host *host, const char *path, int *fdp, uint64_t offset,
+                    const void *buf, size_t size);
 
 /* The live machine. */
 struct host host_live(void);
