@@ -174,6 +174,20 @@ static void count_samples(const struct pipeline *pipeline, struct status_report 
         report->rate_hz = sampler_rate(sampler, false);
 }
 
+void pipeline_describe_source(const struct pipeline *pipeline, const char *name, char *text,
+                              size_t size)
+{
+    const struct sampler *sampler = pipeline->sampler;
+    struct source_state state;
+
+    snprintf(text, size, "%s", "");
+    for (size_t i = 0; sampler && i < sampler_n_kinds(sampler); i++) {
+        sampler_state(sampler, i, &state);
+        if (state.works && !strcmp(state.kind->name, name))
+            snprintf(text, size, "%s", state.text);
+    }
+}
+
 static void describe_state(const struct pipeline *pipeline, struct status_report *report)
 {
     report->state = "balancing";

@@ -21,7 +21,7 @@ struct pipeline {
     struct pipeline_options options;
     struct config *config;
     struct sampler *sampler; /* NULL: nothing is sampled */
-    char why[256];        /* what stands against balancing on this machine, "" */
+    char why[256];           /* what stands against balancing on this machine, "" */
     struct discover *discover;
     struct attribute *attribute;
     struct migrate *migrate;

@@ -84,6 +84,10 @@ void pipeline_on_returned(struct pipeline *pipeline, pid_t pid);
 /* So many workers are lost: at WORKER_LOST_MAX nothing is moved until some return. */
 void pipeline_on_lost(struct pipeline *pipeline, size_t n_lost);
 
+/* How a source runs now, in a few words; "" when it does not run. */
+void pipeline_describe_source(const struct pipeline *pipeline, const char *name, char *text,
+                              size_t size);
+
 /* Reports, as report.h says. */
 int pipeline_status(const struct pipeline *pipeline, uint64_t now, struct status_report *report);
 int pipeline_processes(const struct pipeline *pipeline, uid_t uid, struct process_reports *reports);

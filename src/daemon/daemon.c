@@ -1,7 +1,6 @@
 /*
- * The event loop. It owns everything; the pipeline does the work. Timers: samples are drained every
- * 100 ms (and when a ring is half full), a round runs every `interval`, workers are looked after
- * with each drain.
+ * The daemon: made of its parts in the order of their needs, run, and taken apart again. It owns
+ * everything; the pipeline does the work.
  */
 #include "daemon/daemon.h"
 
@@ -12,8 +11,7 @@
 #include <systemd/sd-daemon.h>
 #include <systemd/sd-event.h>
 
-#include "daemon/checkup.h"
-#include "daemon/control.h"
+#include "daemon/daemon_state.h"
 #include "daemon/limits.h"
 #include "daemon/load.h"
 #include "daemon/privilege.h"
@@ -24,40 +22,17 @@
 #include "sample/sources.h"
 #include "util/nsec.h"
 
-#define DRAIN_USEC UINT64_C(100000)
-/* While nothing is sampled: on an idle machine each wake-up counts. */
-#define QUIET_USEC UINT64_C(5000000)
-/* Without a source there is only to see whether one works again. */
-#define IDLE_USEC UINT64_C(10000000)
-#define TIMER_ACCURACY_USEC UINT64_C(5000)
-/* Finished requests handled in one go, so that control calls come through in between. */
-#define DISPATCH_LIMIT 16
 /* At the end requests get so long; systemd allows 90 s. */
 #define SETTLE_NSEC (1 * NSEC_PER_SEC)
 #define SETTLE_STEP_USEC 5000
 #define RUNTIME_DIRECTORY "/run/numabd"
 
-struct daemon {
-    struct daemon_options options;
-    sd_event *event;
-    struct topology *topology;
-    struct procs procs;
-    struct host host;
-    struct recorder *recorder; /* --record; NULL: none */
-    struct worker_pool *pool;
-    struct pipeline *pipeline;
-    struct control *control;
-    struct checkup checkup;
-    sd_event_source *drain_timer, *round_timer;
-    bool round_failed; /* said once */
-};
-
-static bool is_live(const struct daemon *daemon)
+bool daemon_is_live(const struct daemon *daemon)
 {
     return strcmp(daemon->options.root, "/") == 0;
 }
 
-static void log_line(void *userdata, const char *line)
+void daemon_log_line(void *userdata, const char *line)
 {
     (void)userdata;
     journal(JOURNAL_WARNING, "%s", line);
@@ -73,7 +48,7 @@ static int daemon_load_config(const struct daemon *daemon, struct config **confi
     return load_config(&daemon->options, !daemon->pipeline, configp, error);
 }
 
-static int daemon_reload(struct daemon *daemon, char *message, size_t message_size)
+int daemon_reload(struct daemon *daemon, char *message, size_t message_size)
 {
     struct config_error error = {""};
     struct config *config = NULL;
@@ -98,15 +73,6 @@ static int on_sighup(sd_event_source *source, const struct signalfd_siginfo *inf
     return 0;
 }
 
-static void on_late(void *userdata, pid_t pid, const char *name)
-{
-    struct daemon *daemon = userdata;
-
-    if (daemon->recorder)
-        recorder_on_late(daemon->recorder, pid, name);
-    pipeline_on_late(daemon->pipeline, pid, name);
-}
-
 static void on_returned(void *userdata, pid_t pid)
 {
     struct daemon *daemon = userdata;
@@ -116,140 +82,10 @@ static void on_returned(void *userdata, pid_t pid)
     pipeline_on_returned(daemon->pipeline, pid);
 }
 
-static int rearm(sd_event_source *timer, uint64_t usec)
-{
-    int r = sd_event_source_set_time_relative(timer, usec);
-
-    return r < 0 ? r : sd_event_source_set_enabled(timer, SD_EVENT_ONESHOT);
-}
-
-/* How long until the next time, where it is `usec` while there is something to do. */
-static uint64_t daemon_pace(const struct daemon *daemon, uint64_t usec)
-{
-    uint64_t rarely = pipeline_is_idle(daemon->pipeline) ? IDLE_USEC : QUIET_USEC;
-
-    if (!pipeline_is_quiet(daemon->pipeline, nsec_now()) || usec > rarely)
-        return usec;
-    return rarely;
-}
-
-/* Something was sampled: the timers come soon, if they were to come rarely. */
-static int daemon_hurry(struct daemon *daemon)
-{
-    uint64_t due = 0, now = 0;
-    int r;
-
-    if (!daemon->drain_timer)
-        return 0;
-    r = sd_event_source_get_time(daemon->drain_timer, &due);
-
-    if (r >= 0)
-        r = sd_event_now(daemon->event, CLOCK_MONOTONIC, &now);
-    if (r < 0 || due <= now + DRAIN_USEC)
-        return r < 0 ? r : 0;
-    r = rearm(daemon->drain_timer, DRAIN_USEC);
-    return r < 0 ? r : rearm(daemon->round_timer, DRAIN_USEC);
-}
-
-static int on_drain(sd_event_source *source, uint64_t usec, void *userdata)
-{
-    struct daemon *daemon = userdata;
-
-    (void)usec;
-    (void)pipeline_drain(daemon->pipeline);
-    worker_pool_check(daemon->pool, nsec_now(), on_late, daemon);
-    if (daemon->recorder)
-        recorder_on_lost(daemon->recorder, worker_pool_lost(daemon->pool));
-    pipeline_on_lost(daemon->pipeline, worker_pool_lost(daemon->pool));
-    return rearm(source, daemon_pace(daemon, DRAIN_USEC));
-}
-
-static void daemon_record_round(struct daemon *daemon, uint64_t now)
-{
-    if (daemon->recorder && recorder_round(daemon->recorder, daemon->topology, now))
-        journal(JOURNAL_ERROR, "recording stops, everything else goes on: %s: %s",
-                daemon->options.record_path, strerror(errno));
-}
-
-static int on_round(sd_event_source *source, uint64_t usec, void *userdata)
-{
-    struct daemon *daemon = userdata;
-    uint64_t now = nsec_now();
-    int r;
-
-    (void)usec;
-    r = pipeline_round(daemon->pipeline, now, nsec_of_clock(CLOCK_PROCESS_CPUTIME_ID));
-    daemon_record_round(daemon, now);
-    if (r < 0 && !daemon->round_failed)
-        journal(JOURNAL_ERROR, "round failed, ignoring: %s", strerror(-r));
-    daemon->round_failed = r < 0;
-    return rearm(source, daemon_pace(daemon, pipeline_config(daemon->pipeline)->interval_nsec /
-                                                 NSEC_PER_USEC));
-}
-
-static int on_ring(sd_event_source *source, int fd, uint32_t events, void *userdata)
-{
-    struct daemon *daemon = userdata;
-
-    (void)source, (void)fd, (void)events;
-    (void)pipeline_drain(daemon->pipeline);
-    /* Samples after a quiet time: their requests are looked after, and the round comes soon. */
-    return daemon_hurry(daemon);
-}
-
-static int on_done(sd_event_source *source, int fd, uint32_t events, void *userdata)
-{
-    struct daemon *daemon = userdata;
-
-    (void)source, (void)fd, (void)events;
-    worker_pool_dispatch(daemon->pool, DISPATCH_LIMIT);
-    return pipeline_is_quiet(daemon->pipeline, nsec_now()) ? 0 : daemon_hurry(daemon);
-}
-
-static int control_status(void *userdata, struct status_report *report)
-{
-    struct daemon *daemon = userdata;
-
-    return pipeline_status(daemon->pipeline, nsec_now(), report);
-}
-
-static int control_processes(void *userdata, uid_t uid, struct process_reports *reports)
-{
-    struct daemon *daemon = userdata;
-
-    return pipeline_processes(daemon->pipeline, uid, reports);
-}
-
-static int control_doctor(void *userdata, const struct doctor_report **reportp)
-{
-    struct daemon *daemon = userdata;
-    struct doctor_options options = {
-        .probe = probe_live(),
-        .topology = daemon->topology,
-        .host = &daemon->host,
-        .rate_hz = pipeline_config(daemon->pipeline)->rate_hz,
-    };
-
-    options.kinds = source_kinds(&options.n_kinds);
-    return checkup_report(&daemon->checkup, &options, nsec_now(), reportp);
-}
-
-static int control_reload(void *userdata, char *message, size_t message_size)
-{
-    return daemon_reload(userdata, message, message_size);
-}
-
-static const struct report_ops report_ops = {
-    .status = control_status,
-    .processes = control_processes,
-    .doctor = control_doctor,
-    .reload = control_reload,
-};
-
 /* Why nothing can be balanced here, if so. */
 static bool daemon_find_obstacle(const struct daemon *daemon, char *why, size_t why_size)
 {
-    if (!is_live(daemon)) {
+    if (!daemon_is_live(daemon)) {
         snprintf(why, why_size, "reading %s: nothing is sampled or moved", daemon->options.root);
         return true;
     }
@@ -270,7 +106,7 @@ static struct access_sink daemon_sink(struct daemon *daemon)
 static int daemon_start_sampler(struct daemon *daemon)
 {
     const struct config *config = pipeline_config(daemon->pipeline);
-    struct sampler_options options = {.log = log_line, .userdata = daemon};
+    struct sampler_options options = {.log = daemon_log_line, .userdata = daemon};
     struct sampler *sampler = NULL;
     char why[256];
     int r;
@@ -295,7 +131,7 @@ static int daemon_start_sampler(struct daemon *daemon)
     if (r < 0)
         return r;
     pipeline_set_sampler(daemon->pipeline, sampler);
-    return sd_event_add_io(daemon->event, NULL, sampler_fd(sampler), EPOLLIN, on_ring, daemon);
+    return daemon_watch_rings(daemon, sampler_fd(sampler));
 }
 
 static int daemon_add_signals(struct daemon *daemon)
@@ -318,27 +154,6 @@ static int daemon_add_signals(struct daemon *daemon)
     return r;
 }
 
-static int daemon_add_timer(struct daemon *daemon, sd_event_source **timerp,
-                            sd_event_time_handler_t handler)
-{
-    return sd_event_add_time_relative(daemon->event, timerp, CLOCK_MONOTONIC, 0,
-                                      TIMER_ACCURACY_USEC, handler, daemon);
-}
-
-/* On a machine that cannot be balanced there is nothing to wake up for. */
-static int daemon_add_timers(struct daemon *daemon)
-{
-    int r = sd_event_add_io(daemon->event, NULL, worker_pool_fd(daemon->pool), EPOLLIN, on_done,
-                            daemon);
-
-    if (r < 0 || (pipeline_is_barred(daemon->pipeline) && is_live(daemon)))
-        return r;
-    r = daemon_add_timer(daemon, &daemon->round_timer, on_round);
-    if (r < 0)
-        return r;
-    return daemon_add_timer(daemon, &daemon->drain_timer, on_drain);
-}
-
 /*
  * Before the source: a second numabd must not even sample.
  * Return: 0 or DAEMON_BUSY.
@@ -350,7 +165,7 @@ static int daemon_start_control(struct daemon *daemon)
 
     if (!directory || !directory[0])
         directory = RUNTIME_DIRECTORY;
-    r = control_new(&daemon->control, daemon->event, directory, &report_ops, daemon);
+    r = control_new(&daemon->control, daemon->event, directory, &daemon_report_ops, daemon);
     if (r == CONTROL_BUSY) {
         journal(JOURNAL_ERROR, "another numabd answers at %s/bus", directory);
         return DAEMON_BUSY;
@@ -388,9 +203,9 @@ static int daemon_new_parts(struct daemon *daemon)
     if (r < 0)
         return r;
     worker_pool_on_returned(daemon->pool, on_returned, daemon);
-    daemon->host = is_live(daemon) ? host_live() : host_root(daemon->options.root);
-    r = is_live(daemon) ? procs_new_live(&daemon->procs)
-                        : procs_new_root(&daemon->procs, daemon->options.root);
+    daemon->host = daemon_is_live(daemon) ? host_live() : host_root(daemon->options.root);
+    r = daemon_is_live(daemon) ? procs_new_live(&daemon->procs)
+                               : procs_new_root(&daemon->procs, daemon->options.root);
     return r < 0 || !daemon->options.record_path ? r : daemon_start_recorder(daemon);
 }
 
@@ -405,7 +220,7 @@ static int daemon_new_pipeline(struct daemon *daemon, struct config *config)
         .config = config,
         .self_pid = getpid(),
         .now = nsec_now(),
-        .log = log_line,
+        .log = daemon_log_line,
         .userdata = daemon,
     };
 
@@ -524,7 +339,8 @@ struct daemon *daemon_free(struct daemon *daemon)
 
 static void daemon_announce(struct daemon *daemon)
 {
-    const char *difference = is_live(daemon) ? topology_compare_libnuma(daemon->topology) : NULL;
+    const char *difference =
+        daemon_is_live(daemon) ? topology_compare_libnuma(daemon->topology) : NULL;
     struct status_report report;
 
     if (difference)
