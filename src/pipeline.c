@@ -277,12 +277,32 @@ static void pipeline_spend(struct pipeline *pipeline, uint64_t now, uint64_t cpu
     pipeline->spent_cpu_nsec = used;
 }
 
+/* CPUs and nodes may come and go. */
+static int pipeline_follow_topology(struct pipeline *pipeline)
+{
+    const struct pipeline_options *options = &pipeline->options;
+    int r;
+
+    if (!options->root)
+        return 0;
+    r = topology_follow(options->topology, &pipeline->online, options->root);
+    if (r == TOPOLOGY_CHANGED)
+        pipeline_log(pipeline, "CPUs or nodes went on or off line: the topology was read anew");
+    if (r == TOPOLOGY_OUTGROWN)
+        pipeline_log(pipeline,
+                     "nodes came that were not there at start: restart numabd to use them");
+    return r < 0 ? r : 0;
+}
+
 int pipeline_round(struct pipeline *pipeline, uint64_t now, uint64_t cpu_nsec)
 {
     int r;
 
     pipeline->n_rounds++;
     pipeline->now = now;
+    r = pipeline_follow_topology(pipeline);
+    if (r < 0)
+        return r;
     r = discover_round(pipeline->discover, pipeline->config, now);
     if (r < 0)
         return r;
