@@ -294,6 +294,29 @@ static int pipeline_follow_topology(struct pipeline *pipeline)
     return r < 0 ? r : 0;
 }
 
+static int pipeline_act(struct pipeline *pipeline, uint64_t now)
+{
+    int r = 0;
+
+    if (pipeline->options.root)
+        r = topology_read_room(pipeline->options.topology, pipeline->options.root);
+    if (!r)
+        r = pipeline_decide(pipeline, now);
+    if (!r)
+        r = migrate_submit(pipeline->migrate, &pipeline->plan, pipeline->discover,
+                           pipeline->attribute);
+    return r;
+}
+
+/* Everybody sleeps: nothing is read for a decision, and what was planned last is over. */
+static void pipeline_rest(struct pipeline *pipeline)
+{
+    struct space *space, *next;
+
+    HASH_ITER (hh, attribute_spaces(pipeline->attribute), space, next)
+        space->n_planned = 0;
+}
+
 int pipeline_round(struct pipeline *pipeline, uint64_t now, uint64_t cpu_nsec)
 {
     int r;
@@ -315,15 +338,10 @@ int pipeline_round(struct pipeline *pipeline, uint64_t now, uint64_t cpu_nsec)
     r = attribute_round(pipeline->attribute, pipeline->config, now);
     if (r < 0)
         return r;
-    if (!pipeline_is_idle(pipeline)) {
-        if (pipeline->options.root)
-            r = topology_read_room(pipeline->options.topology, pipeline->options.root);
-        if (!r)
-            r = pipeline_decide(pipeline, now);
-        if (!r)
-            r = migrate_submit(pipeline->migrate, &pipeline->plan, pipeline->discover,
-                               pipeline->attribute);
-    }
+    if (pipeline_is_quiet(pipeline, now))
+        pipeline_rest(pipeline);
+    else if (!pipeline_is_idle(pipeline))
+        r = pipeline_act(pipeline, now);
     pipeline_close_round(pipeline, now, cpu_nsec);
     return r;
 }
