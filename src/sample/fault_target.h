@@ -59,6 +59,9 @@ struct fault_target *fault_targets_find(const struct fault_targets *targets, pid
 /* How many have their events open. */
 size_t fault_targets_n_active(const struct fault_targets *targets);
 
+/* How many may be cleared at `now`. */
+size_t fault_targets_n_due(const struct fault_targets *targets, uint64_t now);
+
 /* The one that waits longest and may be cleared at `now`, or NULL. */
 struct fault_target *fault_targets_next_due(const struct fault_targets *targets, uint64_t now);
 

@@ -5,7 +5,7 @@
  *
  * The events are open before the clear, so that no first write is missed; what faulted before the
  * clear began is dropped by its time. A target whose interval is the shortest is cleared again as
- * soon as it was looked at.
+ * soon as it was looked at, unless all windows are taken and others wait for one.
  *
  * Requests can outlive the source; they share only the link with it (clear_request.h).
  */
@@ -174,6 +174,14 @@ static void target_deliver(struct write_fault *self, struct fault_target *target
         self->options.sink.push(self->options.sink.userdata, accesses, n);
 }
 
+/* Is there a window for each that is due? Else the round gives them to those that wait longest. */
+static bool windows_suffice(const struct write_fault *self)
+{
+    return fault_targets_n_active(&self->targets) +
+               fault_targets_n_due(&self->targets, self->now + SLACK_NSEC) <=
+           WRITE_FAULT_WINDOWS_MAX;
+}
+
 static void target_on_looked(struct write_fault *self, struct fault_target *target,
                              const struct clear_result *look)
 {
@@ -192,7 +200,7 @@ static void target_on_looked(struct write_fault *self, struct fault_target *targ
         self->counts.n_foreign += target->window.n_faults;
     }
     fault_window_reset(&target->window);
-    if (target->due_nsec <= look->begin_nsec + SLACK_NSEC)
+    if (target->due_nsec <= look->begin_nsec + SLACK_NSEC && windows_suffice(self))
         (void)target_submit(self, target, true); /* without memory: in the next round */
 }
 
