@@ -7,7 +7,7 @@
  * clear began is dropped by its time. A target whose interval is the shortest is cleared again as
  * soon as it was looked at, unless all windows are taken and others wait for one.
  *
- * Requests can outlive the source; they share only the link with it (clear_request.h).
+ * Requests can outlive the source; they share only the link with it (source_link.h).
  */
 #include "sample/write_fault.h"
 
@@ -36,7 +36,7 @@ struct write_fault {
     struct host host;
     struct write_fault_seams seams;
     struct perf_scope *scope;
-    struct clear_link *link;
+    struct source_link *link;
     struct sample_counts counts;
     struct fault_targets targets;
     double sec_per_page; /* of all clears */
@@ -351,9 +351,7 @@ static struct write_fault *write_fault_free(struct write_fault *self)
 {
     if (!self)
         return NULL;
-    if (self->link)
-        self->link->owner = NULL;
-    clear_link_unref(self->link);
+    source_link_cut(self->link);
     if (self->scope)
         self->seams.events->close(self->scope);
     fault_targets_deinit(&self->targets);
@@ -396,7 +394,7 @@ int write_fault_new_from_seams(struct source *source, const struct source_option
     CLEANUP(write_fault_freep) struct write_fault *self = calloc(1, sizeof *self);
     int r;
 
-    if (!self || !(self->link = clear_link_new(self)))
+    if (!self || !(self->link = source_link_new(self)))
         return -ENOMEM;
     self->options = *options;
     self->options.host = &self->host;
