@@ -34,6 +34,8 @@ struct fault_target {
     uint64_t interval_nsec;
     double sec_per_page;        /* of its own clears; 0: none yet */
     struct clear_result opened; /* what the clear found; valid while open or looking */
+    struct clear_result looked; /* at the end of the last window; begin_nsec 0: none yet */
+    double tail_rate; /* minor faults a second between the last window and the next clear */
     struct fault_window window;
 };
 

@@ -28,6 +28,8 @@
 #define FAULT_RATE_HZ 20000
 /* Rounds do not come to the nanosecond: what is due within so much is due now. */
 #define SLACK_NSEC (FAULT_WINDOW_NSEC / 10)
+/* What comes sooner behind a window tells no rate. */
+#define TAIL_MIN_SEC 0.5
 /* A smaller process tells more of the call than of its pages. */
 #define LEARN_PAGES_MIN 1024
 
@@ -117,12 +119,32 @@ static int target_submit(struct write_fault *self, struct fault_target *target, 
     return 0;
 }
 
+static bool is_same_space(const struct proc_usage *before, const struct proc_usage *after)
+{
+    return before->code_start == after->code_start && before->stack_start == after->stack_start;
+}
+
+/* Pages that were not written in the window fault after it, until the next clear begins anew. */
+static void target_learn_tail(struct fault_target *target, const struct clear_result *result)
+{
+    const struct clear_result *looked = &target->looked;
+    double tail_sec = nsec_to_sec(result->begin_nsec - looked->begin_nsec);
+
+    if (!looked->begin_nsec || tail_sec < TAIL_MIN_SEC)
+        return;
+    target->tail_rate =
+        is_same_space(&looked->usage, &result->usage)
+            ? (double)(result->usage.minor_faults - looked->usage.minor_faults) / tail_sec
+            : 0;
+}
+
 static void target_on_cleared(struct write_fault *self, struct fault_target *target,
                               const struct clear_result *result)
 {
     double clear_sec = nsec_to_sec(result->clear_nsec);
     uint64_t n_pages = result->usage.rss_pages;
 
+    target_learn_tail(target, result);
     self->n_clears++;
     target->sec_per_page = fault_pace_learn(sec_per_page_of(self, target), clear_sec, n_pages);
     if (n_pages >= LEARN_PAGES_MIN)
@@ -132,9 +154,18 @@ static void target_on_cleared(struct write_fault *self, struct fault_target *tar
     target->phase = FAULT_OPEN;
 }
 
-static bool is_same_space(const struct proc_usage *before, const struct proc_usage *after)
+/* Faults of the window and, at the rate of the last time, behind it; each page faults once. */
+static uint64_t faults_of(const struct fault_target *target, const struct clear_result *look)
 {
-    return before->code_start == after->code_start && before->stack_start == after->stack_start;
+    const struct clear_result *opened = &target->opened;
+    uint64_t n = look->usage.minor_faults - opened->usage.minor_faults;
+    double tail_sec =
+        nsec_to_sec(target->interval_nsec) - nsec_to_sec(look->begin_nsec - opened->begin_nsec);
+    double sum = (double)n + (tail_sec > 0 ? target->tail_rate * tail_sec : 0);
+
+    if (sum > (double)look->usage.rss_pages)
+        return n > look->usage.rss_pages ? n : look->usage.rss_pages;
+    return (uint64_t)sum;
 }
 
 /* Of the window that ends with the look. */
@@ -146,7 +177,7 @@ static struct fault_bill bill_of(const struct write_fault *self, const struct fa
 
     return (struct fault_bill){
         .clear_sec = nsec_to_sec(opened->clear_nsec),
-        .n_faults = look->usage.minor_faults - opened->usage.minor_faults,
+        .n_faults = faults_of(target, look),
         .fault_sec = self->seams.fault_sec,
         .cpu_sec = (double)(look->usage.cpu_ticks - opened->usage.cpu_ticks) /
                    (double)sysconf(_SC_CLK_TCK),
@@ -189,6 +220,7 @@ static void target_on_looked(struct write_fault *self, struct fault_target *targ
 
     /* What happened up to the look may still be in the rings. */
     (void)write_fault_drain(self);
+    target->looked = *look;
     target->phase = FAULT_WAITING;
     target->due_nsec = self->now;
     if (is_same_space(&target->opened.usage, &look->usage)) {
