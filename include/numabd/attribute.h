@@ -163,7 +163,8 @@ struct space {
     uint64_t moved_nsec; /* last move, 0 = never */
     unsigned n_planned;  /* ranges planned in the last round */
     struct pace pace;
-    double memory_bound;  /* share of its CPU time that waits for memory; 0 = not measured */
+    bool memory_bound_known;
+    double memory_bound;  /* share of its CPU time that waits for memory, where measured */
     uint64_t listed_addr; /* attribute_list_unsampled goes on here */
     bool stuck, denied;   /* requests are late; the kernel refuses moves: observe only */
     bool denied_said;     /* in the log */

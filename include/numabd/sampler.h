@@ -22,6 +22,7 @@ struct source_kind {
     bool is_spare;     /* only used while no source before it in the list that sees who works */
     unsigned n_events; /* perf events that it opens at most for one CPU of one cgroup */
     const char *sees, *blind; /* what it sees and what it cannot, a clause each, for people */
+    const char *only;         /* whose accesses, where not everybody's; NULL: everybody's */
 };
 
 struct sampler_options {
@@ -48,12 +49,12 @@ struct sampler;
 /* Makes the sources. Return: 0 (also when none works) or a negative errno. */
 int sampler_new(struct sampler **samplerp, const struct sampler_options *options,
                 const struct config *config, uint64_t now);
-/* Free the pool of the options before. */
 /*
  * Adds a source that is made already (taken over); it is always wanted and, once it has failed,
  * never made again. Return: 0 or -ENOMEM.
  */
 int sampler_add(struct sampler *sampler, const struct source_kind *kind, struct source source);
+/* Free the pool of the options before. */
 struct sampler *sampler_free(struct sampler *sampler);
 CLEANUP_DEFINE(struct sampler *, sampler_free)
 

@@ -255,7 +255,7 @@ void space_reset(struct space *space, size_t *n_droppedp)
     space->round_n = space->round_sec = space->round_remote_sec = 0;
     space->remote_first_permyriad = space->remote_permyriad = -1;
     space->pace = (struct pace){0};
-    space->memory_bound = 0;
+    space->memory_bound_known = false;
     space->listed_addr = 0;
 }
 
