@@ -171,7 +171,7 @@ static void count_samples(const struct pipeline *pipeline, struct status_report 
     if (!report->sources[0])
         append(report->sources, sizeof report->sources, "", "none");
     if (sampler)
-        report->rate_hz = sampler_rate(sampler, false);
+        report->rate_hz = sampler_rate(sampler, PACE_USUAL);
 }
 
 void pipeline_describe_source(const struct pipeline *pipeline, const char *name, char *text,

@@ -121,8 +121,8 @@ struct range {
     int moved_from;          /* node that most pages came from then */
     unsigned n_returns;      /* moves back to moved_from in a row */
     unsigned n_refusals;
-    int observed_node;     /* where --observe would have moved it; -1 */
-    bool moving;           /* a move was handed to a worker */
+    int observed_node; /* where --observe would have moved it; -1 */
+    bool moving;       /* a move was handed to a worker */
     UT_hash_handle hh;
 };
 

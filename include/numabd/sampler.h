@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "numabd/config.h"
+#include "numabd/pace.h"
 #include "numabd/sample.h"
 #include "util/cleanup.h"
 
@@ -70,10 +71,10 @@ const char *sampler_why(const struct sampler *sampler);
 int sampler_drain(struct sampler *sampler);
 
 /*
- * Samples per second and CPU from now on, for targets that are stable and for others: what
+ * Samples per second and CPU from now on, for targets of a level: what
  * config's rate, sampling_budget and cpu_budget allow.
  */
-unsigned sampler_rate(const struct sampler *sampler, bool stable);
+unsigned sampler_rate(const struct sampler *sampler, enum pace_level level);
 
 /* What a round costs: numabd used cpu_nsec (without page copying) in elapsed_nsec. */
 void sampler_spend(struct sampler *sampler, uint64_t cpu_nsec, uint64_t elapsed_nsec);

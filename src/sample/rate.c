@@ -44,15 +44,15 @@ void rate_spend(struct rate *rate, double budget, double used_sec, double elapse
     rate->scale = fmin(fmax(rate->scale * step, RATE_SCALE_LEAST), 1);
 }
 
-unsigned rate_hz(const struct rate *rate, unsigned most_hz, double sampling_budget,
-                 uint64_t sample_cost_nsec, bool stable)
+unsigned rate_hz(const struct rate *rate, unsigned usual_hz, double sampling_budget,
+                 uint64_t sample_cost_nsec, enum pace_level level)
 {
-    double hz = most_hz;
+    double hz = usual_hz * (level == PACE_NEW ? RATE_NEW_FACTOR : 1.0);
 
     if (sample_cost_nsec)
         hz = fmin(hz, sampling_budget * NSEC_PER_SECOND / (double)sample_cost_nsec);
     hz *= rate->scale;
-    if (stable)
+    if (level == PACE_STABLE)
         hz /= RATE_STABLE_DIVISOR;
-    return (unsigned)fmax(hz, fmin(RATE_LEAST_HZ, most_hz));
+    return (unsigned)fmax(hz, fmin(RATE_LEAST_HZ, usual_hz));
 }

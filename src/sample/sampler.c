@@ -94,7 +94,7 @@ static int slot_make(struct sampler *sampler, struct slot *slot, uint64_t now)
     bool again = slot->failed;
     int r;
 
-    options.rate_hz = sampler_rate(sampler, false);
+    options.rate_hz = sampler_rate(sampler, PACE_NEW);
     options.epoll_fd = sampler->epoll_fd;
     r = slot->kind->make(&slot->source, &options, &slot->reason);
     if (r == SOURCE_UNAVAILABLE) {
@@ -259,10 +259,10 @@ int sampler_drain(struct sampler *sampler)
     return r;
 }
 
-unsigned sampler_rate(const struct sampler *sampler, bool stable)
+unsigned sampler_rate(const struct sampler *sampler, enum pace_level level)
 {
     return rate_hz(&sampler->rate, sampler->rate_hz, sampler->sampling_budget,
-                   sampler->options.sample_cost_nsec, stable);
+                   sampler->options.sample_cost_nsec, level);
 }
 
 void sampler_spend(struct sampler *sampler, uint64_t cpu_nsec, uint64_t elapsed_nsec)

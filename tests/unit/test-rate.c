@@ -19,24 +19,26 @@ static void sampling_budget_bounds_the_rate(void **state)
         unsigned most_hz;
         double budget;
         uint64_t cost_nsec;
-        bool stable;
+        enum pace_level level;
         unsigned hz;
     } cases[] = {
-        {250, 0.01, 0, false, 250},       /* cost not known */
-        {250, 0.01, 5000, false, 250},    /* 2,000 Hz would be allowed */
-        {10000, 0.01, 5000, false, 2000}, /* 1 % in samples of 5 us */
-        {250, 0.01, 100000, false, 100},  /* an emulated CPU */
-        {250, 0.0001, 1000000, false, 4}, /* never blind */
-        {250, 0.01, 5000, true, 25},      /* a tenth */
-        {20, 0.01, 5000, true, 4},        /* but never blind */
-        {2, 0.01, 5000, true, 2},         /* nor above what is configured */
+        {250, 0.01, 0, PACE_USUAL, 250},       /* cost not known */
+        {250, 0.01, 5000, PACE_USUAL, 250},    /* 2,000 Hz would be allowed */
+        {10000, 0.01, 5000, PACE_USUAL, 2000}, /* 1 % in samples of 5 us */
+        {250, 0.01, 100000, PACE_USUAL, 100},  /* an emulated CPU */
+        {250, 0.0001, 1000000, PACE_USUAL, 4}, /* never blind */
+        {250, 0.01, 5000, PACE_STABLE, 25},    /* a tenth */
+        {250, 0.01, 5000, PACE_NEW, 1000},     /* four times as often */
+        {250, 0.01, 20000, PACE_NEW, 500},     /* but within the budget */
+        {20, 0.01, 5000, PACE_STABLE, 4},      /* but never blind */
+        {2, 0.01, 5000, PACE_STABLE, 2},       /* nor above what is configured */
     };
     struct rate rate = rate_init(BUDGET);
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++)
         assert_int_equal(
-            rate_hz(&rate, cases[i].most_hz, cases[i].budget, cases[i].cost_nsec, cases[i].stable),
+            rate_hz(&rate, cases[i].most_hz, cases[i].budget, cases[i].cost_nsec, cases[i].level),
             cases[i].hz);
 }
 
@@ -100,7 +102,7 @@ static void what_costs_too_much_by_itself_leaves_a_little(void **state)
     for (int second = 0; second < 600; second++)
         rate_spend(&rate, BUDGET, 0.5, 1);
     assert_true(rate.scale == RATE_SCALE_LEAST);
-    assert_int_equal(rate_hz(&rate, 250, 0.01, 5000, false), RATE_LEAST_HZ);
+    assert_int_equal(rate_hz(&rate, 250, 0.01, 5000, PACE_USUAL), RATE_LEAST_HZ);
 }
 
 static void no_time_changes_nothing(void **state)
