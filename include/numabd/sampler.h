@@ -48,12 +48,12 @@ struct sampler;
 /* Makes the sources. Return: 0 (also when none works) or a negative errno. */
 int sampler_new(struct sampler **samplerp, const struct sampler_options *options,
                 const struct config *config, uint64_t now);
-/* Free the pool of the options before. */
 /*
  * Adds a source that is made already (taken over); it is always wanted and, once it has failed,
  * never made again. Return: 0 or -ENOMEM.
  */
 int sampler_add(struct sampler *sampler, const struct source_kind *kind, struct source source);
+/* Free the pool of the options before: requests point to sources. */
 struct sampler *sampler_free(struct sampler *sampler);
 CLEANUP_DEFINE(struct sampler *, sampler_free)
 

@@ -44,15 +44,27 @@ void rate_spend(struct rate *rate, double budget, double used_sec, double elapse
     rate->scale = fmin(fmax(rate->scale * step, RATE_SCALE_LEAST), 1);
 }
 
+static double most(unsigned most_hz, double sampling_budget, uint64_t sample_cost_nsec)
+{
+    if (!sample_cost_nsec)
+        return most_hz;
+    return fmin(most_hz, sampling_budget * NSEC_PER_SECOND / (double)sample_cost_nsec);
+}
+
+static unsigned at_least(double hz, unsigned most_hz)
+{
+    return (unsigned)fmax(hz, fmin(RATE_LEAST_HZ, most_hz));
+}
+
+unsigned rate_most(unsigned most_hz, double sampling_budget, uint64_t sample_cost_nsec)
+{
+    return at_least(most(most_hz, sampling_budget, sample_cost_nsec), most_hz);
+}
+
 unsigned rate_hz(const struct rate *rate, unsigned most_hz, double sampling_budget,
                  uint64_t sample_cost_nsec, bool stable)
 {
-    double hz = most_hz;
+    double hz = most(most_hz, sampling_budget, sample_cost_nsec) * rate->scale;
 
-    if (sample_cost_nsec)
-        hz = fmin(hz, sampling_budget * NSEC_PER_SECOND / (double)sample_cost_nsec);
-    hz *= rate->scale;
-    if (stable)
-        hz /= RATE_STABLE_DIVISOR;
-    return (unsigned)fmax(hz, fmin(RATE_LEAST_HZ, most_hz));
+    return at_least(stable ? hz / RATE_STABLE_DIVISOR : hz, most_hz);
 }

@@ -33,3 +33,5 @@ void rate_spend(struct rate *rate, double budget, double used_sec, double elapse
  */
 unsigned rate_hz(const struct rate *rate, unsigned most_hz, double sampling_budget,
                  uint64_t sample_cost_nsec, bool stable);
+/* The same while nothing has used up cpu_budget, for what is made to last (rings). */
+unsigned rate_most(unsigned most_hz, double sampling_budget, uint64_t sample_cost_nsec);

@@ -12,14 +12,13 @@
 #include <unistd.h>
 
 #include "sample/rate.h"
+#include "sample/retry.h"
 #include "util/array.h"
 #include "util/error.h"
 #include "util/nsec.h"
 
-#define RETRY_LEAST_NSEC (1 * NSEC_PER_SEC)
-#define RETRY_MOST_NSEC (600 * NSEC_PER_SEC)
 /* A source that worked for so long starts over with the shortest delay. */
-#define RETRY_FORGET_NSEC (60 * NSEC_PER_SEC)
+#define LASTED_NSEC (60 * NSEC_PER_SEC)
 
 void source_deinit(struct source *source)
 {
@@ -36,8 +35,8 @@ struct slot {
     bool wanted;
     bool failed; /* it was tried; `reason` says why it does not work */
     struct source_reason reason;
-    uint64_t made_nsec;
-    uint64_t retry_nsec, delay_nsec;
+    uint64_t made_nsec; /* 0: not made since it failed */
+    struct retry retry;
 };
 
 struct sampler {
@@ -69,12 +68,10 @@ static bool is_idle_spare(const struct sampler *sampler, size_t i)
 
 static void slot_postpone(struct slot *slot, uint64_t now)
 {
-    bool lasted = slot->made_nsec && slot->made_nsec + RETRY_FORGET_NSEC < now;
-
-    slot->delay_nsec = slot->delay_nsec && !lasted ? slot->delay_nsec * 2 : RETRY_LEAST_NSEC;
-    if (slot->delay_nsec > RETRY_MOST_NSEC)
-        slot->delay_nsec = RETRY_MOST_NSEC;
-    slot->retry_nsec = now + slot->delay_nsec;
+    if (slot->made_nsec && slot->made_nsec + LASTED_NSEC < now)
+        slot->retry = (struct retry){0};
+    slot->made_nsec = 0;
+    retry_failed(&slot->retry, now);
     slot->failed = true;
 }
 
@@ -94,7 +91,8 @@ static int slot_make(struct sampler *sampler, struct slot *slot, uint64_t now)
     bool again = slot->failed;
     int r;
 
-    options.rate_hz = sampler_rate(sampler, false);
+    options.rate_hz =
+        rate_most(sampler->rate_hz, sampler->sampling_budget, sampler->options.sample_cost_nsec);
     options.epoll_fd = sampler->epoll_fd;
     r = slot->kind->make(&slot->source, &options, &slot->reason);
     if (r == SOURCE_UNAVAILABLE) {
@@ -121,7 +119,7 @@ static int sampler_choose(struct sampler *sampler, uint64_t now)
         if (!slot->wanted || is_idle_spare(sampler, i))
             source_deinit(&slot->source);
         else if (!slot_works(slot) && slot->kind->make &&
-                 (!slot->failed || slot->retry_nsec <= now))
+                 (!slot->failed || retry_is_due(&slot->retry, now)))
             r = slot_make(sampler, slot, now);
     }
     return r;

@@ -88,8 +88,6 @@ static int want(struct perf_scope *scope, const struct scope_place_name *name, u
     r = scope_place_get(&scope->places, name, (size_t)scope->cpus.n, scope->events.n_kinds, &place);
     if (r < 0)
         return r;
-    if (rate_hz > scope->options.rate_hz)
-        rate_hz = scope->options.rate_hz;
     scope->n_threads += !place->wanted && name->type == SCOPE_PLACE_THREAD;
     if (!place->wanted || rate_hz > place->rate_hz)
         place->rate_hz = rate_hz;

@@ -27,6 +27,7 @@ struct world {
     unsigned n_lines;
     int fd; /* watched by the next source that is made; -1: none */
     unsigned n_drains;
+    unsigned rate_hz; /* that the last one was made with */
 };
 
 struct fake {
@@ -89,6 +90,7 @@ static int fake_make(struct source *source, const struct source_options *options
     *fake = (struct fake){.world = world, .kind = kind, .counts.n_samples = 10 + kind};
     *source = (struct source){.ops = &ops, .self = fake};
     world->n_made[kind]++;
+    world->rate_hz = options->rate_hz;
     return 0;
 }
 
@@ -201,6 +203,54 @@ static void retries_are_doubled_up_to_ten_minutes(void **state)
     assert_string_equal(sampler_why(sampler), "ring 0 is gone");
 }
 
+/* Named after the bug: what had lasted once was tried again each second for good. */
+static void retries_are_doubled_after_a_long_success(void **state)
+{
+    struct world world = {.fd = -1};
+    CLEANUP(sampler_freep) struct sampler *sampler = make_sampler(&world, 1);
+    unsigned n_made;
+
+    (void)state;
+    round_at(sampler, 1000);
+    world.round_r[0] = SOURCE_UNAVAILABLE;
+    n_made = world.n_made[0];
+    for (uint64_t second = 1001; second < 1001 + 3600; second++)
+        round_at(sampler, second);
+    assert_in_range(world.n_made[0] - n_made, 12, 15);
+    /* And when only making it fails. */
+    world.round_r[0] = 0;
+    round_at(sampler, 6000);
+    round_at(sampler, 7000);
+    world.round_r[0] = SOURCE_UNAVAILABLE;
+    round_at(sampler, 7001);
+    world.make_r[0] = SOURCE_UNAVAILABLE;
+    for (uint64_t second = 7002; second < 7100; second++)
+        round_at(sampler, second);
+    world.make_r[0] = 0;
+    n_made = world.n_made[0];
+    for (uint64_t second = 7100; second < 7120; second++)
+        round_at(sampler, second);
+    assert_int_equal(world.n_made[0], n_made);
+}
+
+/* Named after the bug: a source that came back while numabd saved time was slow for good. */
+static void source_that_comes_back_is_made_for_the_full_rate(void **state)
+{
+    struct world world = {.fd = -1};
+    CLEANUP(sampler_freep) struct sampler *sampler = make_sampler(&world, 1);
+
+    (void)state;
+    assert_int_equal(world.rate_hz, 250);
+    for (unsigned i = 0; i < 600; i++)
+        sampler_spend(sampler, NSEC_PER_SEC, NSEC_PER_SEC);
+    assert_true(sampler_rate(sampler, false) < 20);
+    world.round_r[0] = SOURCE_UNAVAILABLE;
+    round_at(sampler, 10);
+    world.rate_hz = 0;
+    round_at(sampler, 20);
+    assert_int_equal(world.rate_hz, 250);
+}
+
 static void unwanted_sources_are_freed(void **state)
 {
     struct world world = {.fd = -1};
@@ -276,6 +326,8 @@ int main(void)
         cmocka_unit_test(spare_is_not_made_beside_a_better_one),
         cmocka_unit_test(spare_steps_in_and_out),
         cmocka_unit_test(retries_are_doubled_up_to_ten_minutes),
+        cmocka_unit_test(retries_are_doubled_after_a_long_success),
+        cmocka_unit_test(source_that_comes_back_is_made_for_the_full_rate),
         cmocka_unit_test(unwanted_sources_are_freed),
         cmocka_unit_test(errors_are_forwarded),
         cmocka_unit_test(hung_up_fd_wakes_the_loop_once),
