@@ -23,7 +23,8 @@ struct rate rate_init(double budget);
 
 /*
  * CPU time that was used in elapsed_sec. While there are savings the scale recovers by half a
- * round; without, it follows budget / use, at most a factor of two a round.
+ * round; without, it follows budget / use, at most a factor of two a round, and stays where that is
+ * a small change.
  */
 void rate_spend(struct rate *rate, double budget, double used_sec, double elapsed_sec);
 
