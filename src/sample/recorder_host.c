@@ -93,6 +93,48 @@ static ssize_t read_memory(void *self, pid_t pid, const struct iovec *local,
     return host->ops->read_memory(host->self, pid, local, remote, n);
 }
 
+static int list_folder(void *self, const char *path, size_t limit,
+                       bool (*visit)(void *userdata, const char *name), void *userdata)
+{
+    struct recorder *recorder = self;
+    const struct host *host = &recorder->host;
+
+    return host->ops->list_folder(host->self, path, limit, visit, userdata);
+}
+
+static int read_link(void *self, const char *path, char *text, size_t size)
+{
+    struct recorder *recorder = self;
+    const struct host *host = &recorder->host;
+
+    return host->ops->read_link(host->self, path, text, size);
+}
+
+static int write_file(void *self, const char *path, const char *text, bool (*check)(void *userdata),
+                      void *userdata)
+{
+    struct recorder *recorder = self;
+    const struct host *host = &recorder->host;
+
+    return host->ops->write_file(host->self, path, text, check, userdata);
+}
+
+static ssize_t pread_file(void *self, const char *path, int *fdp, uint64_t offset, void *buf,
+                          size_t size)
+{
+    struct recorder *recorder = self;
+
+    return host_pread(&recorder->host, path, fdp, offset, buf, size);
+}
+
+static ssize_t pwrite_file(void *self, const char *path, int *fdp, uint64_t offset, const void *buf,
+                           size_t size)
+{
+    struct recorder *recorder = self;
+
+    return host_pwrite(&recorder->host, path, fdp, offset, buf, size);
+}
+
 static void note_call(struct recorder *recorder, const struct trace_call *call)
 {
     if (!recorder_begin(recorder))
@@ -151,9 +193,14 @@ struct host recorder_host(struct recorder *recorder, const struct host *host)
     static const struct host_ops ops = {
         .read_file = read_file,
         .read_maps = read_maps,
+        .list_folder = list_folder,
+        .read_link = read_link,
         .read_memory = read_memory,
         .move_pages = move_pages,
+        .write_file = write_file,
         .cpu_nsec = cpu_nsec,
+        .pread_file = pread_file,
+        .pwrite_file = pwrite_file,
     };
 
     recorder->host = *host;

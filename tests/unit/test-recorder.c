@@ -69,6 +69,39 @@ static void only_its_owner_reads_the_file(void **state)
     bed_deinit(&bed);
 }
 
+static bool says_yes(void *userdata)
+{
+    (void)userdata;
+    return true;
+}
+
+static bool count_name(void *userdata, const char *name)
+{
+    (void)name;
+    ++*(unsigned *)userdata;
+    return true;
+}
+
+/* Named after the bug: with --record, write_fault called what was not there, and numabd died. */
+static void sources_find_all_calls_of_the_host(void **state)
+{
+    struct bed bed = bed_init();
+    struct host live = host_live(), host = recorder_host(bed.recorder, &live);
+    CLEANUP(fd_closep) int read_fd = -1;
+    CLEANUP(fd_closep) int write_fd = -1;
+    char text[300];
+    unsigned n = 0;
+
+    (void)state;
+    assert_int_equal(host.ops->list_folder(host.self, "proc/self/fd", 100, count_name, &n), 0);
+    assert_true(n > 0);
+    assert_int_equal(host.ops->read_link(host.self, "proc/self/exe", text, sizeof text), 0);
+    assert_int_equal(host.ops->write_file(host.self, "dev/null", "4", says_yes, NULL), 0);
+    assert_int_equal(host_pread(&host, "dev/zero", &read_fd, 0, text, 8), 8);
+    assert_int_equal(host_pwrite(&host, "dev/null", &write_fd, 0, text, 8), 8);
+    bed_deinit(&bed);
+}
+
 /* A dangling link too: writing through it would make a file elsewhere. */
 static void what_exists_is_refused(void **state)
 {
@@ -281,6 +314,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_its_owner_reads_the_file),
+        cmocka_unit_test(sources_find_all_calls_of_the_host),
         cmocka_unit_test(what_exists_is_refused),
         cmocka_unit_test(the_same_text_is_written_once),
         cmocka_unit_test(unwritten_statuses_are_told_apart),
