@@ -255,7 +255,7 @@ static int scope_apply(struct perf_scope *scope, uint64_t now, struct scope_fail
     const struct scope_sync sync = {
         .events = &scope->events,
         .cpus = &scope->cpus,
-        .cgroup_mount = scope->facts.mount.path,
+        .cgroup_mount = scope_facts_mount(&scope->facts),
         .thread_ring_bytes = scope->thread_ring_bytes,
         .now = now,
     };
