@@ -185,6 +185,7 @@ void perf_scope_read(struct perf_scope *scope,
             ring_read(&reading.ring->ring, &scope->ring_counts, on_record, &reading);
     }
     scope_events_sweep(&scope->events);
+    scope_go_on(scope);
 }
 
 /* value x enabled / running, for counters that had to share the PMU. */

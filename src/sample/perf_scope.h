@@ -62,7 +62,11 @@ int perf_scope_new_from_kernel(struct perf_scope **scopep, const struct perf_sco
 struct perf_scope *perf_scope_free(struct perf_scope *scope);
 CLEANUP_DEFINE(struct perf_scope *, perf_scope_free)
 
-/* Opens, closes and re-rates so that the targets are covered. Return: as source_ops.round. */
+/*
+ * Opens, closes and re-rates so that the targets are covered. On a large machine that takes a
+ * while; what does not fit into the loop's slice is done by the reads that follow. Return: as
+ * source_ops.round.
+ */
 int perf_scope_round(struct perf_scope *scope, const struct sample_round *round,
                      struct source_reason *reason);
 

@@ -163,6 +163,7 @@ int scope_events_open(struct scope_events *events, const struct scope_event_requ
     event = calloc(1, sizeof *event);
     if (!event)
         return -ENOMEM;
+    events->n_calls++;
     r = open_fd(events, &attr, request, &event->fd);
     if (r == 0) {
         r = kernel->ops->id(kernel->self, event->fd, &event->id);
@@ -211,6 +212,7 @@ void scope_event_set_rate(struct scope_events *events, struct scope_event *event
     if (!kind_has_rate(kind) || rate_hz == event->rate_hz)
         return;
     scope_event_account(events, event);
+    events->n_calls++;
     if (kernel->ops->set_period(kernel->self, event->fd, rate_value(kind, rate_hz)) < 0) {
         events->n_failures++;
         return;

@@ -301,7 +301,7 @@ static int place_sync_slots(struct scope_place *place, const struct scope_sync *
 {
     int r = 0, slot_r;
 
-    for (size_t slot = 0; slot < place->n_slots; slot++) {
+    for (size_t slot = 0; slot < place->n_slots && !scope_events_is_spent(sync->events); slot++) {
         slot_r = slot_sync(place, sync, slot, dir_fd);
         if (slot_r)
             r = slot_r;
@@ -330,7 +330,7 @@ int scope_place_sync(struct scope_place *place, const struct scope_sync *sync)
         kernel->ops->close(kernel->self, dir_fd);
     if (r == SCOPE_EVENT_REFUSED)
         retry_failed(&place->retry, sync->now);
-    else if (due)
+    else if (due && !scope_events_is_spent(sync->events))
         place->retry = (struct retry){0};
     return r < 0 ? r : 0;
 }

@@ -57,8 +57,8 @@ struct scope_sync {
 };
 
 /*
- * Opens what is missing and due, closes what has gone, and sets the rate. What fails is in
- * place->failure and tried again later. Return: 0 or -ENOMEM.
+ * Opens what is missing and due, closes what has gone, and sets the rate, until the slice is spent.
+ * What fails is in place->failure and tried again later. Return: 0 or -ENOMEM.
  */
 int scope_place_sync(struct scope_place *place, const struct scope_sync *sync);
 
