@@ -84,7 +84,8 @@ void perf_scope_read(struct perf_scope *scope,
 /*
  * The sums of the no_sample counting events `event` of the place that covers the target, since it
  * was opened, scaled to the time that it was enabled where the PMU was shared. It falls back when a
- * thread or a CPU goes, or the place changes. Each CPU is interrupted once.
+ * thread or a CPU goes, or the place changes. Each CPU is interrupted once a round: until the next
+ * one the sums stay the same.
  * Return: 0, or PERF_SCOPE_UNCOUNTED when no such place exists.
  */
 enum {

@@ -39,6 +39,7 @@ static struct scope_place *place_free(struct scope_place *place)
 {
     if (place) {
         free(place->events);
+        free(place->sums);
         free(place->key);
         free(place);
     }
@@ -67,7 +68,8 @@ int scope_place_get(struct scope_place **places, const struct scope_place_name *
     place->tid = name->tid;
     place->n_slots = name->type == SCOPE_PLACE_THREAD ? 1 : n_cpus;
     place->events = calloc(place->n_slots * n_kinds + 1, sizeof(struct scope_event *));
-    if (!place->events)
+    place->sums = calloc(n_kinds + 1, sizeof *place->sums);
+    if (!place->events || !place->sums)
         return -ENOMEM;
     place->key = TAKE(key);
     place->cgroup = place->key + 1;

@@ -15,6 +15,12 @@ enum scope_place_type {
     SCOPE_PLACE_PMU, /* the whole system, but only kinds that know nothing else */
 };
 
+/* What a counting kind counted at a place. */
+struct scope_sum {
+    uint64_t count;
+    unsigned round; /* scope_facts.round in which it was read; 0: never */
+};
+
 struct scope_place {
     char *key; /* of its type and what follows; see scope_place.c */
     enum scope_place_type type;
@@ -25,6 +31,7 @@ struct scope_place {
     uint64_t dir_id;             /* of the cgroup that its events are of */
     struct scope_event **events; /* [slot * n_kinds + kind]; a slot is a CPU or the thread */
     size_t n_slots;
+    struct scope_sum *sums;  /* [n_kinds] */
     struct scope_ring *ring; /* of a thread */
     struct retry retry;
     struct scope_failure failure; /* of the last sync; error 0: all are open that can be */
