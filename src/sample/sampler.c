@@ -47,7 +47,7 @@ struct sampler {
     unsigned rate_hz;
     double sampling_budget, cpu_budget;
     int epoll_fd;
-    char why[256];
+    char why[256], gap[256];
 };
 
 static bool slot_works(const struct slot *slot)
@@ -125,19 +125,41 @@ static int sampler_choose(struct sampler *sampler, uint64_t now)
     return r;
 }
 
-static void sampler_explain(struct sampler *sampler)
+static bool sees_all(const struct sampler *sampler)
 {
-    sampler->why[0] = '\0';
-    if (sampler_sees_who(sampler))
-        return;
-    snprintf(sampler->why, sizeof sampler->why,
-             "no source that sees who accesses memory is wanted");
+    for (size_t i = 0; i < sampler->n_slots; i++)
+        if (slot_works(&sampler->slots[i]) && sampler->slots[i].kind->sees_who &&
+            !sampler->slots[i].kind->sees_some)
+            return true;
+    return false;
+}
+
+/*
+ * The last that failed asks for least. That there are no guests explains nothing where another
+ * source, which would see all, failed too.
+ */
+static const char *why_unseen(const struct sampler *sampler)
+{
+    const struct slot *last = NULL;
+
     for (size_t i = 0; i < sampler->n_slots; i++) {
         const struct slot *slot = &sampler->slots[i];
 
-        if (slot->wanted && slot->failed && slot->kind->sees_who)
-            snprintf(sampler->why, sizeof sampler->why, "%s", slot->reason.text);
+        if (slot->wanted && slot->failed && slot->kind->sees_who &&
+            (!slot->kind->sees_some || !last || last->kind->sees_some))
+            last = slot;
     }
+    return last ? last->reason.text : "no source that sees who accesses memory is wanted";
+}
+
+static void sampler_explain(struct sampler *sampler)
+{
+    sampler->why[0] = sampler->gap[0] = '\0';
+    if (!sampler_sees_who(sampler))
+        snprintf(sampler->why, sizeof sampler->why, "%s", why_unseen(sampler));
+    else if (!sees_all(sampler))
+        snprintf(sampler->gap, sizeof sampler->gap, "only some processes are seen: %.220s",
+                 why_unseen(sampler));
 }
 
 /* CPU time per second: of one CPU, and a hundredth of that for each CPU. */
@@ -224,6 +246,11 @@ bool sampler_sees_who(const struct sampler *sampler)
 const char *sampler_why(const struct sampler *sampler)
 {
     return sampler->why;
+}
+
+const char *sampler_gap(const struct sampler *sampler)
+{
+    return sampler->gap;
 }
 
 /*

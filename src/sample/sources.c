@@ -24,6 +24,7 @@ const struct source_kind *source_kinds(size_t *n)
         {.name = "write_fault",
          .make = write_fault_new,
          .sees_who = true,
+         .sees_some = true,
          .n_events = 1,
          .sees = "the first write to each page, by which thread, of processes that [write_fault] "
                  "names",
@@ -36,6 +37,7 @@ const struct source_kind *source_kinds(size_t *n)
         {.name = "kvm",
          .make = kvm_new,
          .sees_who = true,
+         .sees_some = true,
          .sees = "the nodes that a guest's virtual CPUs run on",
          .blind = "which guest memory is used: CPU time stands for it; never tested on hardware"},
     };

@@ -20,9 +20,9 @@
 
 /* What the fake sources do is told through the sink's userdata, which every constructor sees. */
 struct world {
-    int make_r[2]; /* by kind: hardware, spare */
-    int round_r[2];
-    unsigned n_made[2], n_freed[2], n_rounds[2];
+    int make_r[3]; /* by kind: hardware, spare, guests */
+    int round_r[3];
+    unsigned n_made[3], n_freed[3], n_rounds[3];
     char line[512];
     unsigned n_lines;
     int fd; /* watched by the next source that is made; -1: none */
@@ -106,9 +106,16 @@ static int make_spare(struct source *source, const struct source_options *option
     return fake_make(source, options, reason, 1);
 }
 
+static int make_guests(struct source *source, const struct source_options *options,
+                       struct source_reason *reason)
+{
+    return fake_make(source, options, reason, 2);
+}
+
 static const struct source_kind kinds[] = {
     {.name = "hardware", .make = make_hardware, .sees_who = true},
     {.name = "spare", .make = make_spare, .sees_who = true, .is_spare = true},
+    {.name = "guests", .make = make_guests, .sees_who = true, .sees_some = true},
 };
 
 static void on_log(void *userdata, const char *line)
@@ -124,7 +131,7 @@ static struct sampler *make_sampler(struct world *world, unsigned mask)
     struct sampler_options options = {
         .source.sink.userdata = world,
         .kinds = kinds,
-        .n_kinds = 2,
+        .n_kinds = 3,
         .log = on_log,
         .userdata = world,
     };
@@ -251,6 +258,34 @@ static void source_that_comes_back_is_made_for_the_full_rate(void **state)
     assert_int_equal(world.rate_hz, 250);
 }
 
+/* Named after the bug: where perf is not permitted, the reason was that there are no guests. */
+static void reason_is_that_of_the_source_that_sees_all(void **state)
+{
+    struct world world = {.make_r = {1, 1, 1}, .fd = -1};
+    CLEANUP(sampler_freep) struct sampler *all = make_sampler(&world, 7);
+    CLEANUP(sampler_freep) struct sampler *guests = make_sampler(&world, 4);
+
+    (void)state;
+    assert_string_equal(sampler_why(all), "kind 1: no way");
+    assert_string_equal(sampler_why(guests), "kind 2: no way");
+    assert_string_equal(sampler_gap(all), "");
+}
+
+/* Named after the bug: where only guests are seen, nothing said that all else is not. */
+static void source_of_some_processes_leaves_a_gap(void **state)
+{
+    struct world world = {.make_r = {1, 1, 0}, .fd = -1};
+    CLEANUP(sampler_freep) struct sampler *sampler = make_sampler(&world, 7);
+
+    (void)state;
+    assert_true(sampler_sees_who(sampler));
+    assert_string_equal(sampler_why(sampler), "");
+    assert_string_equal(sampler_gap(sampler), "only some processes are seen: kind 1: no way");
+    world.make_r[1] = 0;
+    round_at(sampler, 10);
+    assert_string_equal(sampler_gap(sampler), "");
+}
+
 static void unwanted_sources_are_freed(void **state)
 {
     struct world world = {.fd = -1};
@@ -275,7 +310,7 @@ static void errors_are_forwarded(void **state)
 {
     struct world world = {.make_r = {-ENOMEM}, .fd = -1};
     struct sampler_options options = {
-        .source.sink.userdata = &world, .kinds = kinds, .n_kinds = 2, .log = on_log};
+        .source.sink.userdata = &world, .kinds = kinds, .n_kinds = 3, .log = on_log};
     CLEANUP(config_freep) struct config *config = NULL;
     struct sampler *sampler = NULL;
 
@@ -328,6 +363,8 @@ int main(void)
         cmocka_unit_test(retries_are_doubled_up_to_ten_minutes),
         cmocka_unit_test(retries_are_doubled_after_a_long_success),
         cmocka_unit_test(source_that_comes_back_is_made_for_the_full_rate),
+        cmocka_unit_test(reason_is_that_of_the_source_that_sees_all),
+        cmocka_unit_test(source_of_some_processes_leaves_a_gap),
         cmocka_unit_test(unwanted_sources_are_freed),
         cmocka_unit_test(errors_are_forwarded),
         cmocka_unit_test(hung_up_fd_wakes_the_loop_once),
