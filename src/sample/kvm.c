@@ -266,14 +266,17 @@ static int kvm_probe(const struct host *host, struct source_reason *reason)
     int r;
 
     r = host->ops->read_file(host->self, "proc/misc", MISC_BYTES, &text, &size);
-    if (r < 0)
+    if (r == -ENOMEM)
         return r;
     if (!r && misc_has_kvm(text, size))
         return 0;
-    snprintf(reason->text, sizeof reason->text,
-             r == PROCFS_DENIED ? "reading /proc/misc is not permitted"
-                                : "no kvm in /proc/misc: no KVM here, or its module (kvm_intel, "
-                                  "kvm_amd) is not loaded");
+    if (r < 0)
+        snprintf(reason->text, sizeof reason->text, "reading /proc/misc: %s", strerrordesc_np(-r));
+    else
+        snprintf(reason->text, sizeof reason->text,
+                 r == PROCFS_DENIED ? "reading /proc/misc is not permitted"
+                                    : "no kvm in /proc/misc: no KVM here, or its module "
+                                      "(kvm_intel, kvm_amd) is not loaded");
     return SOURCE_UNAVAILABLE;
 }
 

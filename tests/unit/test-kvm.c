@@ -447,6 +447,11 @@ static void test_hosts_without_kvm(void **state)
     }
     tree_remove(&world->tree, "proc/misc");
     assert_int_equal(kvm_new(&source, &options, &reason), SOURCE_UNAVAILABLE);
+    /* Named after the bug: a file that could not be read ended the round, and numabd at its start.
+     */
+    tree_link(&world->tree, "proc/misc", "misc");
+    assert_int_equal(kvm_new(&source, &options, &reason), SOURCE_UNAVAILABLE);
+    assert_string_equal(reason.text, "reading /proc/misc: Too many levels of symbolic links");
     assert_null(source.self);
 }
 
