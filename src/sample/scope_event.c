@@ -239,6 +239,7 @@ struct scope_event *scope_event_retire(struct scope_events *events, struct scope
     event->fd = -1;
     event->ring->n_events--;
     events->n_open--;
+    events->n_retired++;
     return NULL;
 }
 
@@ -267,15 +268,19 @@ static void sweep_rings(struct scope_events *events)
     events->n_rings = n_kept;
 }
 
+/* Each drain comes here: thousands of open events are not gone through for nothing. */
 void scope_events_sweep(struct scope_events *events)
 {
     struct scope_event *event, *next;
 
     HASH_ITER (hh, events->by_id, event, next) {
+        if (events->n_retired == 0)
+            break;
         if (event->fd >= 0)
             continue;
         HASH_DELETE(hh, events->by_id, event);
         free(event);
+        events->n_retired--;
     }
     sweep_rings(events);
 }

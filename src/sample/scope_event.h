@@ -38,6 +38,7 @@ struct scope_events {
     struct scope_ring **rings;
     size_t n_rings, rings_cap; /* retired ones included */
     unsigned n_open;           /* events */
+    unsigned n_retired;        /* events that the next sweep frees */
     unsigned n_calls;          /* opened and re-rated in this slice */
     uint64_t n_interrupts;
     uint64_t n_failures;
