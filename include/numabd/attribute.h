@@ -162,7 +162,7 @@ struct space {
     uint64_t sampled_nsec; /* last access */
     uint64_t moved_bytes;
     uint64_t moved_nsec; /* last move, 0 = never */
-    unsigned n_planned;  /* ranges planned in the last round */
+    unsigned n_planned;  /* in the last round: ranges to move, or new ones that only are observed */
     struct pace pace;
     double memory_bound;  /* share of its CPU time that waits for memory; 0 = not measured */
     uint64_t listed_addr; /* attribute_list_unsampled goes on here */
