@@ -79,8 +79,8 @@ static void take_memory_bounds(struct pipeline *pipeline)
         const struct sample_target *target = &pipeline->sample_targets[i];
         struct space *space = attribute_find(pipeline->attribute, target->pid);
 
-        if (space)
-            (void)sampler_memory_bound(pipeline->sampler, target, &space->memory_bound);
+        if (space && !sampler_memory_bound(pipeline->sampler, target, &space->memory_bound))
+            space->memory_bound_known = true;
     }
 }
 

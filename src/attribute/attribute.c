@@ -166,8 +166,7 @@ static int attribute_push_touch(struct attribute *attribute, struct space *space
                                 const struct access *access)
 {
     bool made = false;
-    int r = heat_add(space, access->addr, access->when_nsec, attribute_may_grow(attribute, space),
-                     &made);
+    int r = heat_add(space, access->addr, attribute_may_grow(attribute, space), &made);
 
     attribute->n_ranges += made;
     return r;

@@ -27,25 +27,19 @@ static const struct range *passed_group(const struct space *space, const struct 
     return NULL;
 }
 
-int heat_add(struct space *space, uint64_t addr, uint64_t when_nsec, bool may_grow, bool *madep)
+int heat_add(struct space *space, uint64_t addr, bool may_grow, bool *madep)
 {
     const struct vma *vma = space_find_vma(space, addr);
-    struct range *range;
     uint64_t start, end;
 
-    if (!vma || vma->kind != REASON_NONE)
+    if (!vma || vma->kind != REASON_NONE || !may_grow)
         return 0;
     range_bounds(vma, addr, &start, &end);
-    range = space_find_range(space, start);
-    if (!range && (!may_grow || !passed_group(space, vma, addr)))
+    if (space_find_range(space, start) || !passed_group(space, vma, addr))
         return 0;
-    if (!range) {
-        range = range_insert(&space->ranges, start, end);
-        if (!range)
-            return -ENOMEM;
-        *madep = true;
-    }
-    range->touched_nsec = when_nsec;
+    if (!range_insert(&space->ranges, start, end))
+        return -ENOMEM;
+    *madep = true;
     return 0;
 }
 
@@ -93,9 +87,4 @@ size_t heat_list(struct space *space, struct sample_range *ranges, size_t limit,
     }
     space->listed_addr = 0;
     return n;
-}
-
-bool heat_keeps(const struct range *range, uint64_t now)
-{
-    return range->touched_nsec && range->touched_nsec + HEAT_KEEP_NSEC > now;
 }

@@ -129,7 +129,7 @@ static bool sees_all(const struct sampler *sampler)
 {
     for (size_t i = 0; i < sampler->n_slots; i++)
         if (slot_works(&sampler->slots[i]) && sampler->slots[i].kind->sees_who &&
-            !sampler->slots[i].kind->sees_some)
+            !sampler->slots[i].kind->only)
             return true;
     return false;
 }
@@ -146,7 +146,7 @@ static const char *why_unseen(const struct sampler *sampler)
         const struct slot *slot = &sampler->slots[i];
 
         if (slot->wanted && slot->failed && slot->kind->sees_who &&
-            (!slot->kind->sees_some || !last || last->kind->sees_some))
+            (!slot->kind->only || !last || last->kind->only))
             last = slot;
     }
     return last ? last->reason.text : "no source that sees who accesses memory is wanted";

@@ -260,6 +260,21 @@ static void the_verdict_names_each_thing_that_is_missing(void **state)
     }
 }
 
+/* Where perf is refused and KVM is loaded, the verdict was that of a machine with a timer. */
+static void the_verdict_tells_who_is_seen_only(void **state)
+{
+    struct doctor_world world;
+
+    (void)state;
+    doctor_world_init(&world);
+    world.kinds[0].only = "virtual machines";
+    doctor_world_run(&world);
+    assert_true(doctor_says_possible(&world.report));
+    doctor_world_expect_text("verdict", doctor_world_find(&world, "balancing")->detail,
+                             "whose sees who accesses, only of virtual machines, moving works");
+    doctor_world_deinit(&world);
+}
+
 static void a_kernel_without_perf_has_no_sysctl_for_it(void **state)
 {
     struct doctor_world world;
@@ -380,6 +395,7 @@ int main(void)
         cmocka_unit_test(a_large_machine_is_cut_with_dots),
         cmocka_unit_test(a_source_that_fails_says_why),
         cmocka_unit_test(the_verdict_names_each_thing_that_is_missing),
+        cmocka_unit_test(the_verdict_tells_who_is_seen_only),
         cmocka_unit_test(a_kernel_without_perf_has_no_sysctl_for_it),
         cmocka_unit_test(without_proc_nothing_is_claimed),
         cmocka_unit_test(the_text_has_one_safe_line_each),

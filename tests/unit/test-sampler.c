@@ -115,7 +115,7 @@ static int make_guests(struct source *source, const struct source_options *optio
 static const struct source_kind kinds[] = {
     {.name = "hardware", .make = make_hardware, .sees_who = true},
     {.name = "spare", .make = make_spare, .sees_who = true, .is_spare = true},
-    {.name = "guests", .make = make_guests, .sees_who = true, .sees_some = true},
+    {.name = "guests", .make = make_guests, .sees_who = true, .only = "guests"},
 };
 
 static void on_log(void *userdata, const char *line)

@@ -56,11 +56,17 @@ planned_within_four_rounds() {
     stop $pid
 }
 
-# Timer interrupts of all CPUs in ten seconds.
+# Timer interrupts of all CPUs in ten seconds: the fewest of five times, since a busy host delays
+# what the guest does and gives it more of them.
 interrupts() {
-    before=$(timer_interrupts)
-    sleep 10
-    echo $(($(timer_interrupts) - before))
+    fewest=
+    for try in 1 2 3 4 5; do
+        before=$(timer_interrupts)
+        sleep 10
+        n=$(($(timer_interrupts) - before))
+        [ -n "$fewest" ] && [ "$fewest" -le $n ] || fewest=$n
+    done
+    echo "$fewest"
 }
 
 idle_machine() {
@@ -74,11 +80,11 @@ idle_machine() {
     conf '' 'sources = timer'
     numabd_start
     # What it does at first is not what it does all night.
-    sleep 40
+    sleep 20
     with=$(interrupts)
     echo "# timer interrupts in 10 s: $without without numabd, $with with it"
     check "idle machine: timer interrupts within 5 %" "$without -> $with" \
-        [ "$with" -le $((without + without / 20 + 5)) ]
+        [ "$with" -le $((without + without / 20)) ]
     numabd_stop
     stop $pid
 }
