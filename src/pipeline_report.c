@@ -191,6 +191,8 @@ void pipeline_describe_source(const struct pipeline *pipeline, const char *name,
 static void describe_state(const struct pipeline *pipeline, struct status_report *report)
 {
     report->state = "balancing";
+    if (pipeline->sampler)
+        snprintf(report->why, sizeof report->why, "%s", sampler_gap(pipeline->sampler));
     if (pipeline->config->observe) {
         report->state = "observing";
         snprintf(report->why, sizeof report->why, "observe is on: decided moves are only counted");

@@ -161,7 +161,7 @@ struct space {
     uint64_t sampled_nsec; /* last access */
     uint64_t moved_bytes;
     uint64_t moved_nsec; /* last move, 0 = never */
-    unsigned n_planned;  /* ranges planned in the last round */
+    unsigned n_planned;  /* in the last round: ranges to move, or new ones that only are observed */
     struct pace pace;
     bool memory_bound_known;
     double memory_bound;  /* share of its CPU time that waits for memory, where measured */

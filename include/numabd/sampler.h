@@ -18,8 +18,7 @@ struct source_kind {
     /* NULL for one that is only added. */
     int (*make)(struct source *source, const struct source_options *options,
                 struct source_reason *reason);
-    bool
-        sees_who; /* its accesses tell thread and CPU: without one such source nothing is decided */
+    bool sees_who;     /* thread and CPU of accesses: without such a source nothing is decided */
     bool is_spare;     /* only used while no source before it in the list that sees who works */
     unsigned n_events; /* perf events that it opens at most for one CPU of one cgroup */
     const char *sees, *blind; /* what it sees and what it cannot, a clause each, for people */
@@ -55,7 +54,7 @@ int sampler_new(struct sampler **samplerp, const struct sampler_options *options
  * never made again. Return: 0 or -ENOMEM.
  */
 int sampler_add(struct sampler *sampler, const struct source_kind *kind, struct source source);
-/* Free the pool of the options before. */
+/* Free the pool of the options before: requests point to sources. */
 struct sampler *sampler_free(struct sampler *sampler);
 CLEANUP_DEFINE(struct sampler *, sampler_free)
 
@@ -66,6 +65,8 @@ int sampler_fd(const struct sampler *sampler);
 bool sampler_sees_who(const struct sampler *sampler);
 /* Why none does, in one line; "" when one does. */
 const char *sampler_why(const struct sampler *sampler);
+/* Why those that work see some processes only, in one line; "" when one sees all, or none works. */
+const char *sampler_gap(const struct sampler *sampler);
 
 /* Takes what is there. Return: 0 or a negative errno. */
 int sampler_drain(struct sampler *sampler);

@@ -10,9 +10,6 @@
 #include "attribute/ranges.h"
 #include "attribute/vmas.h"
 
-/* Hash lookups of one space in a round, each below a microsecond. */
-#define LOOKED_AT_MAX 4096
-
 /* The smallest group around addr that has passed at least once; NULL: none. */
 static const struct range *passed_group(const struct space *space, const struct vma *vma,
                                         uint64_t addr)
@@ -60,7 +57,8 @@ static size_t list_vma(struct space *space, const struct vma *vma, uint64_t addr
     size_t n = 0;
     uint64_t start, end;
 
-    for (; addr < vma->end && n < limit && *n_lookedp < LOOKED_AT_MAX; addr = end, ++*n_lookedp) {
+    for (; addr < vma->end && n < limit && *n_lookedp < HEAT_LOOKED_AT_MAX;
+         addr = end, ++*n_lookedp) {
         const struct range *group = passed_group(space, vma, addr);
 
         range_bounds(vma, addr, &start, &end);
@@ -71,10 +69,10 @@ static size_t list_vma(struct space *space, const struct vma *vma, uint64_t addr
     return n;
 }
 
-size_t heat_list(struct space *space, struct sample_range *ranges, size_t limit)
+size_t heat_list(struct space *space, struct sample_range *ranges, size_t limit,
+                 unsigned *n_lookedp)
 {
     uint64_t from = space->listed_addr;
-    unsigned n_looked = 0;
     size_t n = 0;
 
     for (size_t i = 0; i < space->vmas.n_items; i++) {
@@ -83,8 +81,8 @@ size_t heat_list(struct space *space, struct sample_range *ranges, size_t limit)
         if (vma->end <= from || vma->kind != REASON_NONE)
             continue;
         n += list_vma(space, vma, vma->start > from ? vma->start : from, &ranges[n], limit - n,
-                      &n_looked);
-        if (n == limit || n_looked == LOOKED_AT_MAX)
+                      n_lookedp);
+        if (n == limit || *n_lookedp == HEAT_LOOKED_AT_MAX)
             return n;
     }
     space->listed_addr = 0;

@@ -12,5 +12,12 @@
  */
 int heat_add(struct space *space, uint64_t addr, bool may_grow, bool *madep);
 
-/* Pieces for attribute_list_unsampled, of one space. Return: how many. */
-size_t heat_list(struct space *space, struct sample_range *ranges, size_t limit);
+/* Pieces that are looked at in a round, in all spaces: a few hash lookups each, 2 ms together. */
+#define HEAT_LOOKED_AT_MAX 4096
+
+/*
+ * Pieces for attribute_list_unsampled, of one space; those that were looked at are added to
+ * *n_lookedp. Return: how many.
+ */
+size_t heat_list(struct space *space, struct sample_range *ranges, size_t limit,
+                 unsigned *n_lookedp);

@@ -26,7 +26,8 @@ struct rate rate_init(double budget);
 
 /*
  * CPU time that was used in elapsed_sec. While there are savings the scale recovers by half a
- * round; without, it follows budget / use, at most a factor of two a round.
+ * round; without, it follows budget / use, at most a factor of two a round, and stays where that is
+ * a small change.
  */
 void rate_spend(struct rate *rate, double budget, double used_sec, double elapsed_sec);
 
@@ -36,3 +37,6 @@ void rate_spend(struct rate *rate, double budget, double used_sec, double elapse
  */
 unsigned rate_hz(const struct rate *rate, unsigned usual_hz, double sampling_budget,
                  uint64_t sample_cost_nsec, enum pace_level level);
+/* The same for a new target while nothing has used up cpu_budget, for what is made to last (rings).
+ */
+unsigned rate_most(unsigned usual_hz, double sampling_budget, uint64_t sample_cost_nsec);

@@ -116,14 +116,6 @@ static int write_file(void *self, const char *path, const char *text, bool (*che
     return host->ops->write_file(host->self, path, text, check, userdata);
 }
 
-static int read_links(void *self, const char *path,
-                      bool (*visit)(void *userdata, const char *target), void *userdata)
-{
-    const struct host *host = &((struct recorder *)self)->host;
-
-    return host->ops->read_links(host->self, path, visit, userdata);
-}
-
 static ssize_t pread_file(void *self, const char *path, int *fdp, uint64_t offset, void *buf,
                           size_t size)
 {
@@ -207,7 +199,6 @@ struct host recorder_host(struct recorder *recorder, const struct host *host)
         .read_memory = read_memory,
         .move_pages = move_pages,
         .write_file = ops->write_file ? write_file : NULL,
-        .read_links = ops->read_links ? read_links : NULL,
         .cpu_nsec = cpu_nsec,
         .pread_file = ops->pread_file ? pread_file : NULL,
         .pwrite_file = ops->pwrite_file ? pwrite_file : NULL,

@@ -39,6 +39,7 @@ static struct scope_place *place_free(struct scope_place *place)
 {
     if (place) {
         free(place->events);
+        free(place->sums);
         free(place->key);
         free(place);
     }
@@ -67,7 +68,8 @@ int scope_place_get(struct scope_place **places, const struct scope_place_name *
     place->tid = name->tid;
     place->n_slots = name->type == SCOPE_PLACE_THREAD ? 1 : n_cpus;
     place->events = calloc(place->n_slots * n_kinds + 1, sizeof(struct scope_event *));
-    if (!place->events)
+    place->sums = calloc(n_kinds + 1, sizeof *place->sums);
+    if (!place->events || !place->sums)
         return -ENOMEM;
     place->key = TAKE(key);
     place->cgroup = place->key + 1;
@@ -301,7 +303,7 @@ static int place_sync_slots(struct scope_place *place, const struct scope_sync *
 {
     int r = 0, slot_r;
 
-    for (size_t slot = 0; slot < place->n_slots; slot++) {
+    for (size_t slot = 0; slot < place->n_slots && !scope_events_is_spent(sync->events); slot++) {
         slot_r = slot_sync(place, sync, slot, dir_fd);
         if (slot_r)
             r = slot_r;
@@ -330,7 +332,7 @@ int scope_place_sync(struct scope_place *place, const struct scope_sync *sync)
         kernel->ops->close(kernel->self, dir_fd);
     if (r == SCOPE_EVENT_REFUSED)
         retry_failed(&place->retry, sync->now);
-    else if (due)
+    else if (due && !scope_events_is_spent(sync->events))
         place->retry = (struct retry){0};
     return r < 0 ? r : 0;
 }

@@ -74,6 +74,49 @@ static void test_goes_on_where_it_stopped(void **state)
     attribute_rig_deinit(&rig);
 }
 
+/* Another process with the same memory, claimed as well. */
+static void claim_other(struct attribute_rig *rig, pid_t pid)
+{
+    struct target target = rig->target;
+    char path[64];
+
+    target.pid = target.process.pid = pid;
+    snprintf(path, sizeof path, "proc/%d/maps", (int)pid);
+    fake_host_set_file(&rig->fake, path, ANON);
+    snprintf(path, sizeof path, "proc/%d/numa_maps", (int)pid);
+    fake_host_set_file(&rig->fake, path, DEFAULT);
+    snprintf(path, sizeof path, "proc/%d/task/%d/numa_maps", (int)pid, (int)pid);
+    fake_host_set_file(&rig->fake, path, "1000000 default\n");
+    for (unsigned i = 0; i < 61; i++) {
+        const struct access access = {
+            .when_nsec = ++rig->now, .pid = pid, .tid = pid, .addr = BASE, .weight_sec = 0.004};
+
+        assert_int_equal(attribute_push(rig->attribute, &target, &access, 1), 0);
+        attribute_rig_dispatch(rig);
+    }
+    attribute_rig_round(rig, 1);
+}
+
+/* Named after the bug: the first process filled the list in each round, the others never came. */
+static void test_large_space_leaves_others_their_turn(void **state)
+{
+    struct sample_range first[10], second[10];
+    struct attribute_rig rig;
+
+    (void)state;
+    init_claimed(&rig);
+    claim_other(&rig, SPACE_PID + 1);
+    assert_int_equal(attribute_list_unsampled(rig.attribute, rig.now, first, 10), 10);
+    assert_int_equal(attribute_list_unsampled(rig.attribute, rig.now, second, 10), 10);
+    assert_int_equal(first[0].pid, SPACE_PID);
+    assert_int_equal(second[0].pid, SPACE_PID + 1);
+    assert_int_equal(second[9].pid, SPACE_PID + 1);
+    assert_int_equal(attribute_list_unsampled(rig.attribute, rig.now, first, 10), 10);
+    assert_int_equal(first[0].pid, SPACE_PID); /* 5 that were left, then 5 of the other */
+    assert_int_equal(first[9].pid, SPACE_PID + 1);
+    attribute_rig_deinit(&rig);
+}
+
 static void test_lists_nothing_without_a_claim(void **state)
 {
     struct sample_range ranges[LIMIT];
@@ -151,6 +194,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lists_what_claims_are_about),
         cmocka_unit_test(test_goes_on_where_it_stopped),
+        cmocka_unit_test(test_large_space_leaves_others_their_turn),
         cmocka_unit_test(test_lists_nothing_without_a_claim),
         cmocka_unit_test(test_lists_nothing_of_a_sleeper),
         cmocka_unit_test(test_touched_piece_goes_along_first),

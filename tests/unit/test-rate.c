@@ -83,6 +83,27 @@ static void budget_holds_over_any_long_window(void **state)
     }
 }
 
+/*
+ * Named after the bug: the scale wavered by some percent from round to round, and each time all
+ * events of all CPUs and cgroups were given another period.
+ */
+static void small_changes_leave_the_rate_alone(void **state)
+{
+    struct rate rate = rate_init(BUDGET);
+    unsigned n_changes = 0;
+
+    (void)state;
+    (void)run(&rate, 0.2, 600);
+    for (int second = 0; second < 600; second++) {
+        double before = rate.scale, noise = second % 2 ? 1.1 : 0.9;
+
+        rate_spend(&rate, BUDGET, 0.2 * noise * before, 1);
+        n_changes += rate.scale != before;
+    }
+    print_message("%u changes in 600 rounds\n", n_changes);
+    assert_true(n_changes <= 30);
+}
+
 static void rate_recovers_when_the_cost_has_gone(void **state)
 {
     struct rate rate = rate_init(BUDGET);
@@ -120,6 +141,7 @@ int main(void)
         cmocka_unit_test(sampling_budget_bounds_the_rate),
         cmocka_unit_test(savings_pay_for_a_burst),
         cmocka_unit_test(budget_holds_over_any_long_window),
+        cmocka_unit_test(small_changes_leave_the_rate_alone),
         cmocka_unit_test(rate_recovers_when_the_cost_has_gone),
         cmocka_unit_test(what_costs_too_much_by_itself_leaves_a_little),
         cmocka_unit_test(no_time_changes_nothing),

@@ -245,7 +245,7 @@ static void sources_have_all_of_the_host_while_it_is_recorded(void **state)
     CLEANUP(fd_closep) int write_fd = -1;
     char name[sizeof bed.tree.root + 8], text[4] = "";
     bool was_asked = false;
-    size_t n_links = 0, n_names = 0;
+    size_t n_names = 0;
 
     (void)state;
     snprintf(name, sizeof name, "%.*s/file", (int)sizeof bed.tree.root - 1, bed.tree.root + 1);
@@ -254,9 +254,8 @@ static void sources_have_all_of_the_host_while_it_is_recorded(void **state)
         host.ops->write_file(host.self, "proc/self/clear_refs", "4", agree, &was_asked),
         HOST_DECLINED);
     assert_true(was_asked);
-    assert_int_equal(host.ops->read_links(host.self, "proc/self/fd", visit, &n_links), 0);
     assert_int_equal(host.ops->list_folder(host.self, "proc/self/fd", 100, visit, &n_names), 0);
-    assert_true(n_links > 0 && n_names >= n_links);
+    assert_true(n_names > 0);
     assert_int_equal(host.ops->read_link(host.self, "proc/self/cwd", text, sizeof text), 0);
     assert_int_equal(text[0], '/');
     assert_int_equal(host_pwrite(&host, name, &write_fd, 1, "x", 1), 1);

@@ -22,7 +22,7 @@
 #include <cmocka.h>
 
 #include "numabd/host.h"
-#include "sample/cgroup_dir.h"
+#include "sample/cgroup_mounts.h"
 #include "sample/perf_scope.h"
 #include "util/cleanup.h"
 #include "util/nsec.h"
@@ -39,7 +39,7 @@ struct live {
     int epoll_fd;
     pid_t target, stranger;
     char cgroup[64]; /* below the mount; empty: none was made */
-    struct cgroup_mount mount;
+    struct cgroup_mounts mounts;
     size_t n_target, n_stranger;
     uint64_t period; /* of the last sample of the target */
 };
@@ -69,7 +69,7 @@ static void stop_burning(pid_t pid)
 
 static void make_path(const struct live *live, char *path, size_t size, const char *file)
 {
-    snprintf(path, size, "%s%s%s", live->mount.path, live->cgroup, file);
+    snprintf(path, size, "%s%s%s", cgroup_mounts_perf(&live->mounts), live->cgroup, file);
 }
 
 /* Return: false where no cgroup with perf can be made; the child is in it otherwise. */
@@ -81,8 +81,10 @@ static bool join_cgroup(struct live *live)
     FILE *procs;
     bool ok;
 
-    if (procfs_read("/", "proc/mounts", &text, &size) ||
-        cgroup_mount_find(text, &live->mount) < 0 || !live->mount.path)
+    if (procfs_read("/", "proc/mounts", &text, &size))
+        return false;
+    cgroup_mounts_parse(&live->mounts, text);
+    if (!cgroup_mounts_perf(&live->mounts)[0])
         return false;
     snprintf(live->cgroup, sizeof live->cgroup, "/numabd-test-%d", (int)getpid());
     make_path(live, path, sizeof path, "");
@@ -103,7 +105,6 @@ static void leave_cgroup(struct live *live)
     make_path(live, path, sizeof path, "");
     for (int i = 0; live->cgroup[0] && rmdir(path) < 0 && i < 1000; i++)
         usleep(1000); /* EBUSY until its last process is reaped */
-    free(live->mount.path);
 }
 
 static void live_close(struct live *live)

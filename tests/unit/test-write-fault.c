@@ -166,6 +166,11 @@ static void make_unreadable(struct fault_process *process)
     process->links_r = PROCFS_DENIED;
 }
 
+static void make_unreadable_link(struct fault_process *process)
+{
+    process->link_r = PROCFS_DENIED;
+}
+
 static void make_without_status(struct fault_process *process)
 {
     process->status_r = -EIO;
@@ -198,6 +203,21 @@ static void make_grown(struct fault_process *process)
     process->rss_pages = 200000;
 }
 
+static void test_file_that_is_closed_meanwhile_holds_nothing_back(void **state)
+{
+    struct fault_world world;
+    struct fault_process *process;
+
+    (void)state;
+    world_open(&world);
+    process = world_add(&world, PID, SMALL_PAGES);
+    process->first_closed = true;
+    for (unsigned round = 0; round < 5; round++)
+        assert_int_equal(world_round(&world, NSEC_PER_SEC), 0);
+    assert_true(process->n_cleared > 0);
+    world_close(&world);
+}
+
 static void test_guards_refuse(void **state)
 {
     static const struct {
@@ -208,6 +228,7 @@ static void test_guards_refuse(void **state)
         {make_vmm, FAULT_KVM},
         {make_traced, FAULT_TRACED},
         {make_unreadable, FAULT_UNREADABLE},
+        {make_unreadable_link, FAULT_UNREADABLE},
         {make_without_status, FAULT_UNREADABLE},
         {make_rich_in_files, FAULT_UNREADABLE},
         {make_refusing, FAULT_REFUSED},
@@ -310,6 +331,7 @@ int main(void)
         cmocka_unit_test(test_without_a_rule_nothing_happens),
         cmocka_unit_test(test_clears_follow_each_other),
         cmocka_unit_test(test_idle_process_is_left_alone_ever_longer),
+        cmocka_unit_test(test_file_that_is_closed_meanwhile_holds_nothing_back),
         cmocka_unit_test(faults_behind_the_window_count_too),
         cmocka_unit_test(test_guards_refuse),
         cmocka_unit_test(test_tracker_that_begins_and_ends),
