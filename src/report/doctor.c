@@ -101,6 +101,11 @@ static int add_verdict(struct doctor_report *report, const struct doctor_options
 
     if (!check)
         return -ENOMEM;
+    if (options->obstacle) {
+        check->state = "missing";
+        snprintf(check->detail, sizeof check->detail, "%s", options->obstacle);
+        return 0;
+    }
     if (nodes && who && !moving) {
         snprintf(check->detail, sizeof check->detail,
                  "%d memory nodes, %s sees who accesses%s%s, moving works",

@@ -249,6 +249,22 @@ static int slot_sync(struct scope_place *place, const struct scope_sync *sync, s
     return SCOPE_EVENT_REFUSED;
 }
 
+/*
+ * A thread that calls exec takes the pid over from the first thread, whose event dies; a
+ * set-user-ID program leaves its events behind. The pid, the tid and the start are those of before.
+ */
+static void thread_look(struct scope_place *place, struct scope_events *events)
+{
+    struct scope_event **of_slot = slot_events(place, events->n_kinds, 0);
+
+    for (size_t kind = 0; kind < events->n_kinds; kind++)
+        if (of_slot[kind] &&
+            events->kernel.ops->has_ended(events->kernel.self, of_slot[kind]->fd)) {
+            slot_retire(place, events, 0);
+            return;
+        }
+}
+
 static bool slot_is_missing(const struct scope_place *place, const struct scope_sync *sync,
                             size_t slot)
 {
@@ -319,6 +335,8 @@ int scope_place_sync(struct scope_place *place, const struct scope_sync *sync)
     bool due = retry_is_due(&place->retry, sync->now);
     int dir_fd = -1, r = 0;
 
+    if (place->type == SCOPE_PLACE_THREAD)
+        thread_look(place, sync->events);
     if (due)
         place->failure = (struct scope_failure){0};
     if (due && place->type == SCOPE_PLACE_CGROUP) {

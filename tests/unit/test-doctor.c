@@ -219,6 +219,20 @@ static void a_source_that_fails_says_why(void **state)
     doctor_world_deinit(&world);
 }
 
+/* Named after the bug: with --root the machine below it was judged, and said to be balanced. */
+static void nothing_is_possible_below_another_root(void **state)
+{
+    struct doctor_world world;
+
+    (void)state;
+    doctor_world_init(&world);
+    world.options.obstacle = "reading /x: nothing is sampled or moved";
+    doctor_world_run(&world);
+    assert_false(doctor_says_possible(&world.report));
+    assert_string_equal(doctor_world_find(&world, "balancing")->detail, world.options.obstacle);
+    doctor_world_deinit(&world);
+}
+
 static void the_verdict_names_each_thing_that_is_missing(void **state)
 {
     static const struct {
@@ -394,6 +408,7 @@ int main(void)
         cmocka_unit_test(odd_nodes_and_isolated_cpus_are_told),
         cmocka_unit_test(a_large_machine_is_cut_with_dots),
         cmocka_unit_test(a_source_that_fails_says_why),
+        cmocka_unit_test(nothing_is_possible_below_another_root),
         cmocka_unit_test(the_verdict_names_each_thing_that_is_missing),
         cmocka_unit_test(the_verdict_tells_who_is_seen_only),
         cmocka_unit_test(a_kernel_without_perf_has_no_sysctl_for_it),

@@ -271,6 +271,32 @@ static void one_thread_refuses(void **state)
 }
 
 /* Without a file to list them with, the threads that are known stay; an ended process has none. */
+/* Named after the bug: its ids are those of before, and so it was never opened again. */
+static void thread_that_was_replaced_by_exec_is_opened_again(void **state)
+{
+    struct fake_perf_event *before, *after;
+    struct scope_rig rig;
+
+    (void)state;
+    scope_rig_init(&rig);
+    rig.options.scope = SAMPLE_SCOPE_THREAD;
+    assert_int_equal(scope_rig_open(&rig), 0);
+    scope_rig_target(&rig, 100, NULL, 1);
+    assert_int_equal(scope_rig_round(&rig), 0);
+    before = fake_perf_find(&rig.perf, NULL, 100, -2);
+    assert_non_null(before);
+    scope_rig_sample(&rig, before, 7);
+    before->ended = true;
+    assert_int_equal(scope_rig_round(&rig), 0);
+    after = fake_perf_find(&rig.perf, NULL, 100, -2);
+    assert_non_null(after);
+    assert_ptr_not_equal(before, after);
+    assert_int_equal(fake_perf_count(&rig.perf, NULL, 100, -2), 1);
+    scope_rig_read(&rig);
+    assert_int_equal(rig.n_seen, 1); /* the last samples of the old one are not lost */
+    scope_rig_deinit(&rig);
+}
+
 static void threads_cannot_be_listed(void **state)
 {
     struct scope_rig rig;
@@ -383,6 +409,7 @@ int main(void)
         cmocka_unit_test(kernel_without_cgroup_events),
         cmocka_unit_test(no_cgroup_mount),
         cmocka_unit_test(one_thread_refuses),
+        cmocka_unit_test(thread_that_was_replaced_by_exec_is_opened_again),
         cmocka_unit_test(threads_cannot_be_listed),
         cmocka_unit_test(permission_is_taken_away),
         cmocka_unit_test(files_run_out_for_cgroups),

@@ -4,6 +4,7 @@
  * where the kernel refuses events or cgroups.
  */
 #include <errno.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -272,6 +273,63 @@ static void test_ended_thread_does_not_keep_epoll_busy(void **state)
     live_close(&live);
 }
 
+static void *exec_burner(void *unused)
+{
+    (void)unused;
+    execl("/bin/sh", "sh", "-c", "while :; do :; done", (char *)NULL);
+    _exit(1);
+}
+
+static void wait_and_exec(int go_fd)
+{
+    pthread_t thread;
+    char byte;
+
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (read(go_fd, &byte, 1) == 1)
+        pthread_create(&thread, NULL, exec_burner, NULL);
+    for (;;)
+        pause();
+}
+
+static bool is_named(pid_t pid, const char *name)
+{
+    CLEANUP(freep) char *text = NULL;
+    char path[64];
+    size_t size;
+
+    snprintf(path, sizeof path, "proc/%d/comm", (int)pid);
+    return !procfs_read("/", path, &text, &size) && !strncmp(text, name, strlen(name));
+}
+
+/*
+ * Named after the bug: the thread that calls exec takes the pid over, with the start of the one
+ * that had it. The event of that one is dead, and nothing is sampled ever after.
+ */
+static void test_exec_by_another_thread_does_not_end_sampling(void **state)
+{
+    struct live live;
+    int go[2];
+
+    (void)state;
+    live_open(&live, SAMPLE_SCOPE_THREAD);
+    stop_burning(live.target);
+    assert_return_code(pipe(go), 0);
+    live.target = fork();
+    if (live.target == 0)
+        wait_and_exec(go[0]);
+    live_round(&live, RATE_HZ);
+    assert_int_equal(write(go[1], "x", 1), 1);
+    while (!is_named(live.target, "sh\n"))
+        usleep(1000);
+    live_round(&live, RATE_HZ);
+    live_sample(&live, SAMPLES_ENOUGH, 0);
+    check_counts(&live);
+    live_close(&live);
+    close(go[0]);
+    close(go[1]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -279,6 +337,7 @@ int main(void)
         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_whole_system),
         cmocka_unit_test(test_ended_thread_does_not_keep_epoll_busy),
+        cmocka_unit_test(test_exec_by_another_thread_does_not_end_sampling),
     };
 
     return cmocka_run_group_tests_name("perf scope, live", tests, NULL, NULL);
