@@ -19,6 +19,7 @@ struct source_kind {
     int (*make)(struct source *source, const struct source_options *options,
                 struct source_reason *reason);
     bool sees_who;     /* thread and CPU of accesses: without such a source nothing is decided */
+    bool by_rule;      /* only used while [write_fault] names a process */
     bool is_spare;     /* only used while no source before it in the list that sees who works */
     unsigned n_events; /* perf events that it opens at most for one CPU of one cgroup */
     const char *sees, *blind; /* what it sees and what it cannot, a clause each, for people */

@@ -173,13 +173,20 @@ static double cpu_budget(const struct sampler *sampler, const struct config *con
     return config->cpu_budget_permyriad / 10000.0 * (1 + n_cpus / 100.0);
 }
 
+static bool is_wanted(const struct config *config, const struct source_kind *kind, size_t i)
+{
+    if (kind->by_rule && !config->write_fault.n_rules)
+        return false;
+    return config->source_mask & (UINT32_C(1) << i);
+}
+
 void sampler_configure(struct sampler *sampler, const struct config *config)
 {
     sampler->rate_hz = config->rate_hz;
     sampler->sampling_budget = config->sampling_budget_permyriad / 10000.0;
     sampler->cpu_budget = cpu_budget(sampler, config);
     for (size_t i = 0; i < sampler->options.n_kinds; i++)
-        sampler->slots[i].wanted = config->source_mask & (UINT32_C(1) << i);
+        sampler->slots[i].wanted = is_wanted(config, &sampler->options.kinds[i], i);
 }
 
 int sampler_new(struct sampler **samplerp, const struct sampler_options *options,
@@ -348,6 +355,8 @@ void sampler_state(const struct sampler *sampler, size_t i, struct source_state 
         state->counts = *ops->counts(slot->source.self);
     if (ops && ops->describe)
         ops->describe(slot->source.self, state->text, sizeof state->text);
+    else if (!ops && !slot->wanted && slot->kind->by_rule)
+        snprintf(state->text, sizeof state->text, "not used: no rule names a process for it");
     else if (!ops && !slot->wanted)
         snprintf(state->text, sizeof state->text, "not among the configured sources");
     else if (!ops && is_idle_spare(sampler, i))

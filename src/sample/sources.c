@@ -24,6 +24,7 @@ const struct source_kind *source_kinds(size_t *n)
         {.name = "write_fault",
          .make = write_fault_new,
          .sees_who = true,
+         .by_rule = true,
          .n_events = 1,
          .sees = "the first write to each page, by which thread, of processes that [write_fault] "
                  "names",

@@ -247,15 +247,15 @@ static void source_that_comes_back_is_made_for_the_full_rate(void **state)
     CLEANUP(sampler_freep) struct sampler *sampler = make_sampler(&world, 1);
 
     (void)state;
-    assert_int_equal(world.rate_hz, 250);
+    assert_int_equal(world.rate_hz, 1000); /* of a new target */
     for (unsigned i = 0; i < 600; i++)
         sampler_spend(sampler, NSEC_PER_SEC, NSEC_PER_SEC);
-    assert_true(sampler_rate(sampler, false) < 20);
+    assert_true(sampler_rate(sampler, PACE_USUAL) < 20);
     world.round_r[0] = SOURCE_UNAVAILABLE;
     round_at(sampler, 10);
     world.rate_hz = 0;
     round_at(sampler, 20);
-    assert_int_equal(world.rate_hz, 250);
+    assert_int_equal(world.rate_hz, 1000); /* of a new target */
 }
 
 /* Named after the bug: where perf is not permitted, the reason was that there are no guests. */
@@ -304,6 +304,31 @@ static void unwanted_sources_are_freed(void **state)
     round_at(sampler, 6);
     assert_int_equal(world.n_freed[1], 1);
     assert_string_equal(sampler_why(sampler), "no source that sees who accesses memory is wanted");
+}
+
+/* It takes the target's soft-dirty bits: not even its self-test runs unasked. */
+static void source_by_rule_waits_for_one(void **state)
+{
+    static const struct source_kind by_rule = {
+        .name = "hardware", .make = make_hardware, .sees_who = true, .by_rule = true};
+    struct world world = {.fd = -1};
+    struct sampler_options options = {
+        .source.sink.userdata = &world, .kinds = &by_rule, .n_kinds = 1, .log = on_log};
+    CLEANUP(config_freep) struct config *config = NULL;
+    CLEANUP(sampler_freep) struct sampler *sampler = NULL;
+
+    (void)state;
+    assert_int_equal(config_new_default(&config), 0);
+    assert_int_equal(sampler_new(&sampler, &options, config, 0), 0);
+    assert_int_equal(world.n_made[0], 0);
+    config->write_fault.n_rules = 1;
+    sampler_configure(sampler, config);
+    round_at(sampler, 1);
+    assert_int_equal(world.n_made[0], 1);
+    config->write_fault.n_rules = 0;
+    sampler_configure(sampler, config);
+    round_at(sampler, 2);
+    assert_int_equal(world.n_freed[0], 1);
 }
 
 static void errors_are_forwarded(void **state)
@@ -366,6 +391,7 @@ int main(void)
         cmocka_unit_test(reason_is_that_of_the_source_that_sees_all),
         cmocka_unit_test(source_of_some_processes_leaves_a_gap),
         cmocka_unit_test(unwanted_sources_are_freed),
+        cmocka_unit_test(source_by_rule_waits_for_one),
         cmocka_unit_test(errors_are_forwarded),
         cmocka_unit_test(hung_up_fd_wakes_the_loop_once),
         cmocka_unit_test(configured_names_are_those_of_the_sources),
