@@ -51,7 +51,7 @@ others_bits_stay() {
 ROUNDS=20
 alone --pages 4k
 # One fault tells of 2 MiB, so that evidence grows slowly.
-ROUNDS=60
+ROUNDS=30
 alone --pages huge
 too_large
 others_bits_stay
