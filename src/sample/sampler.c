@@ -95,12 +95,15 @@ static int slot_make(struct sampler *sampler, struct slot *slot, uint64_t now)
         rate_most(sampler->rate_hz, sampler->sampling_budget, sampler->options.sample_cost_nsec);
     options.epoll_fd = sampler->epoll_fd;
     r = slot->kind->make(&slot->source, &options, &slot->reason);
-    if (r == SOURCE_UNAVAILABLE) {
+    if (r == -ENOMEM)
+        return r;
+    /* Whatever befell one source, the others are told their targets all the same. */
+    if (r < 0)
+        snprintf(slot->reason.text, sizeof slot->reason.text, "%s", strerrordesc_np(-r));
+    if (r) {
         slot_postpone(slot, now);
         return 0;
     }
-    if (r < 0)
-        return r;
     slot->failed = false;
     slot->made_nsec = now;
     if (again)

@@ -307,6 +307,21 @@ static void unwanted_sources_are_freed(void **state)
 }
 
 /* It takes the target's soft-dirty bits: not even its self-test runs unasked. */
+/* Named after the bug: one source that could not be made took the round from all others. */
+static void failure_of_one_source_is_not_that_of_others(void **state)
+{
+    struct world world = {.make_r = {-EMFILE}, .fd = -1};
+    CLEANUP(sampler_freep) struct sampler *sampler = make_sampler(&world, 3);
+    struct source_state first;
+
+    (void)state;
+    assert_int_equal(world.n_made[1], 1);
+    round_at(sampler, 2);
+    assert_int_equal(world.n_rounds[1], 1);
+    sampler_state(sampler, 0, &first);
+    assert_string_equal(first.text, "Too many open files");
+}
+
 static void source_by_rule_waits_for_one(void **state)
 {
     static const struct source_kind by_rule = {
@@ -391,6 +406,7 @@ int main(void)
         cmocka_unit_test(reason_is_that_of_the_source_that_sees_all),
         cmocka_unit_test(source_of_some_processes_leaves_a_gap),
         cmocka_unit_test(unwanted_sources_are_freed),
+        cmocka_unit_test(failure_of_one_source_is_not_that_of_others),
         cmocka_unit_test(source_by_rule_waits_for_one),
         cmocka_unit_test(errors_are_forwarded),
         cmocka_unit_test(hung_up_fd_wakes_the_loop_once),
