@@ -6,6 +6,7 @@
 
 #include "sample/fault_pace.h"
 #include "util/array.h"
+#include "util/pid_array.h"
 
 void fault_targets_deinit(struct fault_targets *targets)
 {
@@ -18,17 +19,7 @@ void fault_targets_deinit(struct fault_targets *targets)
 /* Return: where the pid is or belongs. */
 static size_t position_of(const struct fault_targets *targets, pid_t pid)
 {
-    size_t low = 0, high = targets->n_items;
-
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-
-        if (targets->items[middle].pid < pid)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return PID_ARRAY_POSITION(targets->items, targets->n_items, pid);
 }
 
 struct fault_target *fault_targets_find(const struct fault_targets *targets, pid_t pid)

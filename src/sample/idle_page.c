@@ -24,6 +24,7 @@
 #include "sample/idle_turn.h"
 #include "sample/source_link.h"
 #include "util/nsec.h"
+#include "util/pid_array.h"
 
 #define REQUEST_TIMEOUT_NSEC (2 * NSEC_PER_SEC)
 #define REQUEST_LANE 0
@@ -198,17 +199,9 @@ static void idle_submit(struct idle_page *idle)
 
 static const struct sample_target *round_find(const struct sample_round *round, pid_t pid)
 {
-    size_t low = 0, high = round->n_targets;
+    size_t at = PID_ARRAY_POSITION(round->targets, round->n_targets, pid);
 
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-
-        if (round->targets[middle].pid < pid)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < round->n_targets && round->targets[low].pid == pid ? &round->targets[low] : NULL;
+    return at < round->n_targets && round->targets[at].pid == pid ? &round->targets[at] : NULL;
 }
 
 /* What was armed of a process is worth checking as long as it is a target. */

@@ -29,6 +29,7 @@
 #include "sample/timer_resolve.h"
 #include "util/array.h"
 #include "util/nsec.h"
+#include "util/pid_array.h"
 
 /* A drain of 100 ms at 250 Hz brings 25 per CPU: 6,400 of one process on 256 CPUs. */
 #define REQUEST_SAMPLES_MAX 8192
@@ -107,17 +108,7 @@ static void request_work_free(struct work *work)
 /* Return: where the pid is or belongs. */
 static size_t processes_position(const struct timer *timer, pid_t pid)
 {
-    size_t low = 0, high = timer->n_processes;
-
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-
-        if (timer->processes[middle].pid < pid)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return PID_ARRAY_POSITION(timer->processes, timer->n_processes, pid);
 }
 
 static struct timer_process *processes_find(struct timer *timer, pid_t pid)
