@@ -322,6 +322,24 @@ static void calls_come_back(void **state)
     assert_call_comes_back(&call);
 }
 
+/* From heap to stack: once they made a run with a stride that no reader took. */
+static void pages_of_heap_and_stack_in_one_call_come_back(void **state)
+{
+    const uint64_t far = (uint64_t)TRACE_STRIDE_MAX * 4096;
+    void *pages[] = {(void *)0x550000000000, (void *)0x7f0000000000,
+                     (void *)(uintptr_t)(0x7f0000000000 + far),
+                     (void *)(uintptr_t)(0x7f0000000000 + 2 * far + 4096)};
+    const int status[ARRAY_LENGTH(pages)] = {0};
+    const struct trace_call call = {.pid = 4711,
+                                    .page_bytes = 4096,
+                                    .n = ARRAY_LENGTH(pages),
+                                    .pages = pages,
+                                    .status = status};
+
+    (void)state;
+    assert_call_comes_back(&call);
+}
+
 static void a_refused_query_has_no_pages(void **state)
 {
     void *address = NULL;
@@ -428,6 +446,7 @@ int main(void)
         cmocka_unit_test(texts_come_back),
         cmocka_unit_test(refusals_come_back),
         cmocka_unit_test(calls_come_back),
+        cmocka_unit_test(pages_of_heap_and_stack_in_one_call_come_back),
         cmocka_unit_test(a_refused_query_has_no_pages),
         cmocka_unit_test(accesses_come_back),
         cmocka_unit_test(the_rest_comes_back),
