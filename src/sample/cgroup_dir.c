@@ -97,11 +97,13 @@ int cgroup_dir_v1_path(const char *text, char **pathp)
 
     *pathp = NULL;
     while (scan_line(&all, &line) || !scan_at_end(&line)) {
-        const char *names = memchr(line.at, ':', (size_t)(line.end - line.at)), *path;
+        const char *id_end = memchr(line.at, ':', (size_t)(line.end - line.at)), *path;
+        struct scan names;
 
-        if (!names++ || !(path = memchr(names, ':', (size_t)(line.end - names))))
+        if (!id_end || !(path = memchr(id_end + 1, ':', (size_t)(line.end - id_end - 1))))
             continue;
-        if (!list_has((struct scan){names, path}, "perf_event"))
+        names = (struct scan){id_end + 1, path};
+        if (!list_has(names, "perf_event"))
             continue;
         *pathp = strndup(path + 1, (size_t)(line.end - path - 1));
         return *pathp ? 0 : -ENOMEM;

@@ -64,6 +64,7 @@ static void v1_path_is_that_of_perf_event(void **state)
         {"8:perf_events:/p\n8:xperf_event:/q\n", NULL},
         {"0::/u\n", NULL},
         {"8:perf_event", NULL},
+        {"no colon\n8:perf_event:/p\n", "/p"},
         {"", NULL},
     };
 
