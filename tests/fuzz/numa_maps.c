@@ -72,6 +72,16 @@ static void check_stable(const struct numa_maps_entry *entry, const struct pages
     FUZZ_CHECK(pages_again.n == pages->n && !strcmp(pages_again.text, pages->text));
 }
 
+/* Every token that begins as a node's does is one, in a line that was accepted. */
+static size_t count_nodes(const char *from, const char *to)
+{
+    size_t n = 0;
+
+    for (; to - from > 2; from++)
+        n += from[0] == ' ' && from[1] == 'N' && from[2] >= '0' && from[2] <= '9';
+    return n;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const char *text = (const char *)data, *end = text + size, *from = text;
@@ -85,6 +95,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         FUZZ_CHECK(r == NUMA_MAPS_END ? text == end : text > from && text <= end);
         FUZZ_CHECK(r == 0 || (entry.start == 77 && pages.n == 0));
         FUZZ_CHECK(r == 0 || r == NUMA_MAPS_END || r == -EINVAL);
+        FUZZ_CHECK(r != 0 || pages.n == count_nodes(from, text));
         if (r == 0 && pages.size < sizeof pages.text)
             check_stable(&entry, &pages);
         from = text;
