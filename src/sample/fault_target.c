@@ -129,6 +129,21 @@ size_t fault_targets_n_active(const struct fault_targets *targets)
     return n;
 }
 
+static bool is_due(const struct fault_target *target, uint64_t now)
+{
+    return target->present && !target->in_flight && target->phase == FAULT_WAITING &&
+           target->due_nsec <= now;
+}
+
+size_t fault_targets_n_due(const struct fault_targets *targets, uint64_t now)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < targets->n_items; i++)
+        n += is_due(&targets->items[i], now);
+    return n;
+}
+
 struct fault_target *fault_targets_next_due(const struct fault_targets *targets, uint64_t now)
 {
     struct fault_target *first = NULL;
@@ -136,8 +151,7 @@ struct fault_target *fault_targets_next_due(const struct fault_targets *targets,
     for (size_t i = 0; i < targets->n_items; i++) {
         struct fault_target *target = &targets->items[i];
 
-        if (target->present && !target->in_flight && target->phase == FAULT_WAITING &&
-            target->due_nsec <= now && (!first || target->due_nsec < first->due_nsec))
+        if (is_due(target, now) && (!first || target->due_nsec < first->due_nsec))
             first = target;
     }
     return first;

@@ -63,17 +63,6 @@ static void check_mounts(const char *text)
     FUZZ_CHECK(cgroup_mounts_path(&mounts, text, path, sizeof path) == path);
     FUZZ_CHECK(memchr(path, '\0', sizeof path) && !strchr(path, '\n'));
     FUZZ_CHECK(*path == '/');
-}
-
-static void check_perf(const char *text)
-{
-    CLEANUP(freep) char *path = NULL;
-    struct cgroup_mount mount;
-
-    FUZZ_CHECK(cgroup_mount_find(text, &mount) == 0);
-    free(mount.path);
-    FUZZ_CHECK(cgroup_dir_v1_path(text, &path) == 0);
-    FUZZ_CHECK(!path || !strchr(path, '\n'));
     check_usable(path);
 }
 
@@ -83,6 +72,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     check_path(text);
     check_mounts(text);
-    check_perf(text);
     return 0;
 }

@@ -310,6 +310,22 @@ static void test_only_asked_pages_are_armed(void **state)
     free(world);
 }
 
+/* Between rounds each armed process cost two files, and one of them was the same for all. */
+static void an_armed_process_holds_one_file(void **state)
+{
+    struct idle_world *world = malloc(sizeof *world);
+    struct idle_scan scan = IDLE_SCAN_NULL;
+
+    (void)state;
+    idle_world_init(world);
+    idle_world_map(world, PID, ADDR, 64, 2);
+    assert_int_equal(arm(world, &scan, 2), 0);
+    assert_true(scan.armed.files.pagemap >= 0);
+    assert_int_equal(scan.armed.files.kpageflags, -1);
+    idle_scan_deinit(&scan);
+    free(world);
+}
+
 static void test_both_at_once(void **state)
 {
     struct idle_world *world = malloc(sizeof *world);
@@ -443,6 +459,7 @@ int main(void)
         cmocka_unit_test(test_split_folio),
         cmocka_unit_test(test_words_are_written_once),
         cmocka_unit_test(test_only_asked_pages_are_armed),
+        cmocka_unit_test(an_armed_process_holds_one_file),
         cmocka_unit_test(test_both_at_once),
         cmocka_unit_test(test_armed_again_after_exec),
         cmocka_unit_test(test_refusals),

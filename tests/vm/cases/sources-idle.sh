@@ -31,6 +31,9 @@ no_faults() {
     stop $pid
 }
 
+numabctl doctor >$LOG/doctor
+check "doctor: idle_page works on this kernel" "$(cat $LOG/doctor)" \
+    grep -qE '^ *ok +idle_page' $LOG/doctor
 try '4 KiB' --pages 4k
 try 'huge' --pages huge
 no_faults
