@@ -36,6 +36,14 @@ UNIT_TESTS := $(UNIT_SOURCES:tests/unit/%.c=$(B)/unit/%)
 UNIT_SUPPORT := $(patsubst tests/unit/%.c,$(B)/asan-unit/%.o,$(filter-out $(UNIT_SOURCES),$(wildcard tests/unit/*.c)))
 BENCH_SOURCES := $(wildcard tests/bench/numabench.c tests/bench/numabench/*.c)
 BENCH_OBJECTS := $(BENCH_SOURCES:tests/%.c=$(B)/obj/%.o)
+# Only what the fuzz targets need: what else the library has would be built for nothing.
+FUZZ_CC ?= clang
+FUZZ_SOURCES := $(wildcard $(addprefix src/,config*.c topology*.c util/maps.c util/procfs.c util/scan.c \
+    attribute/numa_maps.c attribute/vmas.c discover/proc_text.c discover/process.c \
+    $(addprefix sample/,cgroup_dir.c cgroup_mounts.c code_cache.c mem_sample.c perf_ring.c perf_sample.c \
+        qemu_*.c replay_*.c trace*.c x86_*.c)))
+FUZZ_OBJECTS := $(FUZZ_SOURCES:src/%.c=$(B)/fuzz/obj/%.o)
+FUZZ_PROGRAMS := $(patsubst tests/fuzz/%.c,$(B)/fuzz/bin/%,$(wildcard tests/fuzz/*.c))
 VM_PROGRAMS := $(patsubst tests/vm/programs/%.c,$(B)/bin/%,$(wildcard tests/vm/programs/*.c))
 
 .PHONY: all
@@ -91,6 +99,30 @@ $(B)/bin/numabctl-asan: $(B)/asan/ctl/main.o $(B)/libnumabd-asan.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(TEST_FLAGS) -o $@ $^ $(LIBS)
 
+# The fuzz targets: libFuzzer's, which only clang has.
+FUZZ_FLAGS = -std=gnu11 -O1 -g $(WARNINGS) $(SANITIZE)
+
+$(B)/fuzz/libnumabd.a: $(FUZZ_OBJECTS)
+	@rm -f $@
+	$(call say,AR,$@)
+	$(Q)$(AR) rcs $@ $^
+
+$(B)/fuzz/obj/%.o: src/%.c Makefile
+	@mkdir -p $(@D)
+	$(call say,CC,$@)
+	$(Q)$(FUZZ_CC) $(CPPFLAGS_ALL) $(FUZZ_FLAGS) -fsanitize=fuzzer-no-link -MMD -MP -c -o $@ $<
+
+# The target's own branches are not counted: they say nothing about the parser.
+$(B)/fuzz/obj/target/%.o: tests/fuzz/%.c Makefile
+	@mkdir -p $(@D)
+	$(call say,CC,$@)
+	$(Q)$(FUZZ_CC) $(CPPFLAGS_ALL) $(FUZZ_FLAGS) -MMD -MP -c -o $@ $<
+
+$(B)/fuzz/bin/%: $(B)/fuzz/obj/target/%.o $(B)/fuzz/libnumabd.a
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(FUZZ_CC) $(FUZZ_FLAGS) -fsanitize=fuzzer -o $@ $^ $(LIBS)
+
 # The programs that the tests run: without the library, so that they do not share its faults.
 PROGRAM_FLAGS = -std=gnu11 $(OPTIMISE) $(WARNINGS) $(CFLAGS)
 
@@ -106,7 +138,7 @@ $(B)/obj/bench/%.o: tests/bench/%.c Makefile
 
 BENCHES := $(patsubst tests/bench/%.c,$(B)/bench/%,$(filter-out tests/bench/numabench.c,$(wildcard tests/bench/*.c)))
 $(B)/bench/%: tests/bench/%.c $(B)/libnumabd.a Makefile
-	@mkdir -p $(@D)
+	@mkdir -p $(@D) $(B)/obj/bench
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CPPFLAGS_ALL) $(PROGRAM_FLAGS) -MMD -MP -MF $(B)/obj/bench/$*.d -o $@ $< $(B)/libnumabd.a $(LIBS)
 
@@ -116,7 +148,8 @@ $(B)/bin/%: tests/vm/programs/%.c Makefile
 	$(Q)$(CC) -D_GNU_SOURCE $(PROGRAM_FLAGS) -MMD -MP -MF $(B)/obj/vm/$*.d -MT $@ -o $@ $< -lnuma -pthread
 
 .SECONDARY:
--include $(wildcard $(B)/obj/*.d $(B)/obj/*/*.d $(B)/obj/*/*/*.d $(B)/asan/*.d $(B)/asan/*/*.d $(B)/asan-unit/*.d)
+-include $(wildcard $(B)/obj/*.d $(B)/obj/*/*.d $(B)/obj/*/*/*.d $(B)/asan/*.d $(B)/asan/*/*.d $(B)/asan-unit/*.d) \
+    $(wildcard $(B)/fuzz/obj/*.d $(B)/fuzz/obj/*/*.d)
 
 .PHONY: deps deps-demo deps-check deps-kernel
 deps:  ## installs what building needs (Debian)
@@ -124,9 +157,12 @@ deps:  ## installs what building needs (Debian)
 deps-demo deps-check deps-kernel:
 	@tests/deps $(@:deps-%=%)
 
-.PHONY: programs unit-programs
+.PHONY: programs unit-programs fuzz-programs
 programs: all $(B)/bin/numabench $(VM_PROGRAMS)
 unit-programs: $(UNIT_TESTS) $(VM_PROGRAMS)
+# Without clang there are none, and tests/fuzz/run says so.
+fuzz-programs:
+	@! FUZZ_CC="$(FUZZ_CC)" tests/fuzz/compiler || $(MAKE) --no-print-directory $(FUZZ_PROGRAMS)
 $(B)/unit/test-timer-regions: | $(B)/bin/regions
 
 # What is missing is installed first; only then can make look at it, hence the second make.
@@ -137,7 +173,7 @@ demo: deps-demo  ## installs what is missing, builds, and shows numabd at work o
 
 .PHONY: check
 check: deps-check  ## installs what is missing, builds, and runs all tests
-	@$(MAKE) --no-print-directory -s -j$$(nproc) programs unit-programs
+	@$(MAKE) --no-print-directory -s -j$$(nproc) programs unit-programs fuzz-programs
 	@tests/run
 
 .PHONY: check-quick
@@ -147,6 +183,10 @@ check-quick: programs unit-programs  ## checks and unit tests, without the virtu
 .PHONY: check-vm
 check-vm: programs  ## tests in the virtual machine; CASES="harmless lifecycle" runs those
 	@tests/vm/run $(CASES)
+
+.PHONY: fuzz
+fuzz: fuzz-programs  ## fuzzes each parser for FUZZ_SECONDS (60); NAMES="maps trace" fuzzes those
+	@tests/fuzz/run $(NAMES)
 
 .PHONY: bench
 bench: programs $(BENCHES)  ## measures what numabd costs; NAMES="sampling_cost" runs those

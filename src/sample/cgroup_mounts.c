@@ -116,7 +116,8 @@ const char *cgroup_mounts_path(const struct cgroup_mounts *mounts, const char *t
     snprintf(path, path_size, "/");
     while (scan_line(&rest, &line)) {
         if (!scan_decimal(&line, UINT32_MAX, &id) || !scan_char(&line, ':') ||
-            !(colon = memchr(line.at, ':', (size_t)(line.end - line.at))))
+            !(colon = memchr(line.at, ':', (size_t)(line.end - line.at))) ||
+            colon + 1 == line.end || colon[1] != '/')
             continue;
         controllers = (struct scan){line.at, colon};
         if (line_is_of(mounts, &controllers))

@@ -24,6 +24,8 @@
 #define TRACE_RUNS_MAX 64
 /* Pages in one run: those that a call of move_pages has at most (MIGRATE_BATCH_PAGES). */
 #define TRACE_RUN_PAGES_MAX 4096
+/* Pages from one of a run to the next: such a run of the most pages still ends within 64 bits. */
+#define TRACE_STRIDE_MAX UINT32_MAX
 /* "proc/4194304/task/4194304/numa_maps" and its end */
 #define TRACE_PATH_MAX 64
 #define TRACE_CPU_MAX (1 << 16)
@@ -60,7 +62,7 @@ struct trace_ids {
 struct trace_run {
     uint64_t addr;
     uint64_t n;            /* 1 to TRACE_RUN_PAGES_MAX */
-    uint64_t stride_pages; /* at least 1 */
+    uint64_t stride_pages; /* 1 to TRACE_STRIDE_MAX */
     int node;              /* target of a move */
     int status;            /* node, negative errno, or TRACE_UNWRITTEN */
 };

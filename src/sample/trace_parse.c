@@ -117,16 +117,29 @@ bool trace_scan_word(struct scan *line, struct scan *word)
     return (scan_literal(&left, "\\e") && scan_at_end(&left)) || measure(*word, &size);
 }
 
-/* A word without escapes, that fits. */
+/* Needs no escapes: it is known, printable, and has no backslash. */
+static bool is_plain(const struct scan *word)
+{
+    struct scan left = *word;
+
+    if (scan_literal(&left, "-") && scan_at_end(&left))
+        return false;
+    for (const char *at = word->at; at < word->end; at++)
+        if (*at < '!' || *at > '~' || *at == '\\')
+            return false;
+    return true;
+}
+
+/* A plain word that fits. */
 static bool scan_plain(struct scan *line, char *text, size_t size)
 {
     struct scan word;
     size_t length;
 
-    if (!scan_blanks(line) || !scan_word(line, &word))
+    if (!scan_blanks(line) || !scan_word(line, &word) || !is_plain(&word))
         return false;
     length = (size_t)(word.end - word.at);
-    if (length >= size || memchr(word.at, '\\', length) || memchr(word.at, '\0', length))
+    if (length >= size)
         return false;
     memcpy(text, word.at, length);
     text[length] = '\0';

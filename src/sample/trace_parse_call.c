@@ -27,7 +27,7 @@ static bool scan_run(struct scan *line, bool moves, struct trace_run *run)
         return false;
     if (scan_char(line, '*') && !scan_decimal(line, TRACE_RUN_PAGES_MAX, &run->n))
         return false;
-    if (scan_char(line, '/') && !scan_decimal(line, UINT32_MAX, &run->stride_pages))
+    if (scan_char(line, '/') && !scan_decimal(line, TRACE_STRIDE_MAX, &run->stride_pages))
         return false;
     if (moves && (!scan_char(line, '>') || !scan_decimal(line, TOPOLOGY_NODE_MAX - 1, &node)))
         return false;

@@ -250,7 +250,8 @@ static struct trace_run take_run(const struct trace_call *call, size_t *firstp)
         uint64_t next = (uintptr_t)call->pages[i], step = next - addr;
 
         if (call->status[i] != run.status || (call->nodes && call->nodes[i] != run.node) ||
-            next <= addr || step % call->page_bytes || (stride && step != stride))
+            next <= addr || step % call->page_bytes || (stride && step != stride) ||
+            step / call->page_bytes > TRACE_STRIDE_MAX)
             break;
         stride = step;
         addr = next;

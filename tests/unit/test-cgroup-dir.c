@@ -62,6 +62,7 @@ static void v1_path_is_that_of_perf_event(void **state)
         {"8:perf_events:/p\n8:xperf_event:/q\n", "/"},
         {"0::/u\n", "/"},
         {"8:perf_event\n", "/"},
+        {"no colon\n8:perf_event:/p\n", "/p"},
         {"", "/"},
     };
 

@@ -198,6 +198,7 @@ static const struct {
      "0::/\n", "/", 0},
     {"a device of that name is none", "cgroup2 /a tmpfs rw 0 0\n", "", "", "/", 0},
     {"a cut line", "cgroup2 /a\ncgroup2 /b cgroup2 rw 0 0", "", "0::", "/", 0},
+    {"paths begin with a slash", V2, "/sys/fs/cgroup", "0::a\n0::\n", "/", 0},
     {"nothing", "", "", "garbage\n:\n0:\n", "/", 0},
 };
 

@@ -349,6 +349,24 @@ static void calls_come_back(void **state)
     assert_call_comes_back(&call);
 }
 
+/* From heap to stack: once they made a run with a stride that no reader took. */
+static void pages_of_heap_and_stack_in_one_call_come_back(void **state)
+{
+    const uint64_t far = (uint64_t)TRACE_STRIDE_MAX * 4096;
+    void *pages[] = {(void *)0x550000000000, (void *)0x7f0000000000,
+                     (void *)(uintptr_t)(0x7f0000000000 + far),
+                     (void *)(uintptr_t)(0x7f0000000000 + 2 * far + 4096)};
+    const int status[ARRAY_LENGTH(pages)] = {0};
+    const struct trace_call call = {.pid = 4711,
+                                    .page_bytes = 4096,
+                                    .n = ARRAY_LENGTH(pages),
+                                    .pages = pages,
+                                    .status = status};
+
+    (void)state;
+    assert_call_comes_back(&call);
+}
+
 static void a_refused_query_has_no_pages(void **state)
 {
     void *address = NULL;
@@ -449,11 +467,17 @@ static void the_rest_comes_back(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(machine_comes_back),  cmocka_unit_test(many_cpus_take_several_lines),
-        cmocka_unit_test(processes_come_back), cmocka_unit_test(a_long_path_does_not_end_the_trace),
-        cmocka_unit_test(texts_come_back),     cmocka_unit_test(refusals_come_back),
-        cmocka_unit_test(calls_come_back),     cmocka_unit_test(a_refused_query_has_no_pages),
-        cmocka_unit_test(accesses_come_back),  cmocka_unit_test(the_rest_comes_back),
+        cmocka_unit_test(machine_comes_back),
+        cmocka_unit_test(many_cpus_take_several_lines),
+        cmocka_unit_test(processes_come_back),
+        cmocka_unit_test(a_long_path_does_not_end_the_trace),
+        cmocka_unit_test(texts_come_back),
+        cmocka_unit_test(refusals_come_back),
+        cmocka_unit_test(calls_come_back),
+        cmocka_unit_test(pages_of_heap_and_stack_in_one_call_come_back),
+        cmocka_unit_test(a_refused_query_has_no_pages),
+        cmocka_unit_test(accesses_come_back),
+        cmocka_unit_test(the_rest_comes_back),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
