@@ -75,7 +75,7 @@ idle_machine() {
     until grep -q ready $LOG/sleeper; do sleep 0.2; done
     conf '' 'sources = timer'
     without='' with=''
-    for pair in 1 2 3; do
+    for pair in 1 2; do
         sleep 3
         count_interrupts without
         numabd_start
