@@ -1,7 +1,7 @@
 /*
- * hold_fault_events: keeps a page fault event of its own open until it is killed. The kernel
- * patches its page fault handler when the first such event opens and when the last one closes;
- * emulated CPUs that fault just then can crash the guest. Prints "held".
+ * hold_perf_keys: keeps events of its own open until it is killed. The kernel patches its scheduler
+ * and its page fault handler when the first event of a kind opens and when the last one closes;
+ * emulated CPUs that run there just then can crash the guest (Oops: int3). Prints "held".
  */
 #include <linux/perf_event.h>
 #include <stdio.h>
