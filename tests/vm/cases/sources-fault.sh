@@ -17,7 +17,7 @@ alone() {
 }
 
 too_large() {
-    bench work numa02 --pin --placement node:0 --size 900 --seconds 120 --pages 4k --access write
+    bench work numa02 --pin --size 800 --seconds 120 --pages 4k --access write
     conf '' 'sources = write_fault' '[write_fault]\ncomm = numabench'
     numabd_start
     for try in 1 2 3 4 5 6 7 8 9 10; do
