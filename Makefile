@@ -34,6 +34,11 @@ ASAN_OBJECTS := $(LIB_SOURCES:src/%.c=$(B)/asan/%.o)
 UNIT_SOURCES := $(wildcard tests/unit/test-*.c)
 UNIT_TESTS := $(UNIT_SOURCES:tests/unit/%.c=$(B)/unit/%)
 UNIT_SUPPORT := $(patsubst tests/unit/%.c,$(B)/asan-unit/%.o,$(filter-out $(UNIT_SOURCES),$(wildcard tests/unit/*.c)))
+SIM_SOURCES := $(wildcard tests/sim/sim-*.c)
+SIM_PROGRAMS := $(SIM_SOURCES:tests/sim/%.c=$(B)/sim/%)
+SIM_SUPPORT := $(patsubst tests/%.c,$(B)/obj/%.o,$(filter-out $(SIM_SOURCES),$(wildcard tests/sim/*.c)))
+# The simulator is tested itself: under the sanitizers it goes with the unit tests.
+UNIT_SUPPORT += $(patsubst tests/sim/%.c,$(B)/asan-sim/%.o,$(filter-out $(SIM_SOURCES),$(wildcard tests/sim/*.c)))
 BENCH_SOURCES := $(wildcard tests/bench/numabench.c tests/bench/numabench/*.c)
 BENCH_OBJECTS := $(BENCH_SOURCES:tests/%.c=$(B)/obj/%.o)
 VM_PROGRAMS := $(patsubst tests/vm/programs/%.c,$(B)/bin/%,$(wildcard tests/vm/programs/*.c))
@@ -74,7 +79,12 @@ $(B)/asan/%.o: src/%.c Makefile
 $(B)/asan-unit/%.o: tests/unit/%.c Makefile
 	@mkdir -p $(@D)
 	$(call say,CC,$@)
-	$(Q)$(CC) $(CPPFLAGS_ALL) -Itests/unit $(TEST_FLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(CPPFLAGS_ALL) -Itests/unit -Itests $(TEST_FLAGS) -MMD -MP -c -o $@ $<
+
+$(B)/asan-sim/%.o: tests/sim/%.c Makefile
+	@mkdir -p $(@D)
+	$(call say,CC,$@)
+	$(Q)$(CC) $(CPPFLAGS_ALL) -Itests $(TEST_FLAGS) -MMD -MP -c -o $@ $<
 
 $(B)/unit/%: $(B)/asan-unit/%.o $(UNIT_SUPPORT) $(B)/libnumabd-asan.a
 	@mkdir -p $(@D)
@@ -104,6 +114,17 @@ $(B)/obj/bench/%.o: tests/bench/%.c Makefile
 	$(call say,CC,$@)
 	$(Q)$(CC) $(PROGRAM_FLAGS) -MMD -MP -c -o $@ $<
 
+# Simulations run for long: optimised, without sanitizers.
+$(B)/obj/sim/%.o: tests/sim/%.c Makefile
+	@mkdir -p $(@D)
+	$(call say,CC,$@)
+	$(Q)$(CC) $(CPPFLAGS_ALL) -Itests $(PROGRAM_FLAGS) -MMD -MP -c -o $@ $<
+
+$(B)/sim/%: $(B)/obj/sim/%.o $(SIM_SUPPORT) $(B)/libnumabd.a
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(PROGRAM_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+
 BENCHES := $(patsubst tests/bench/%.c,$(B)/bench/%,$(filter-out tests/bench/numabench.c,$(wildcard tests/bench/*.c)))
 $(B)/bench/%: tests/bench/%.c $(B)/libnumabd.a Makefile
 	@mkdir -p $(@D)
@@ -116,7 +137,7 @@ $(B)/bin/%: tests/vm/programs/%.c Makefile
 	$(Q)$(CC) -D_GNU_SOURCE $(PROGRAM_FLAGS) -MMD -MP -MF $(B)/obj/vm/$*.d -MT $@ -o $@ $< -lnuma -pthread
 
 .SECONDARY:
--include $(wildcard $(B)/obj/*.d $(B)/obj/*/*.d $(B)/obj/*/*/*.d $(B)/asan/*.d $(B)/asan/*/*.d $(B)/asan-unit/*.d)
+-include $(wildcard $(B)/obj/*.d $(B)/obj/*/*.d $(B)/obj/*/*/*.d $(B)/asan/*.d $(B)/asan/*/*.d $(B)/asan-unit/*.d $(B)/asan-sim/*.d)
 
 .PHONY: deps deps-demo deps-check deps-kernel
 deps:  ## installs what building needs (Debian)
