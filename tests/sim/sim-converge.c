@@ -10,8 +10,12 @@
 #define MOVED_MOST 1.2 /* of what is misplaced */
 #define QUIET_ROUNDS 30
 #define LIMIT 60
-#define LAST_LIMIT 60 /* for the last few per cent, which have few samples once the rest is done   \
-                       */
+/*
+ * For the last few pages. A range of 2 MiB beside memory of another node has only its own samples
+ * to go by, and once the rest is done and the process counts as stable, few of them: 14 for each of
+ * two passes, at 0.2 a second.
+ */
+#define LAST_LIMIT 300
 
 /* Rounds until the last page is where it should be, LAST_LIMIT + 1 when some never are. */
 static unsigned run_until_placed(struct sim_run *run)
