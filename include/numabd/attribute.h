@@ -142,7 +142,7 @@ struct space {
     struct thread_mask own_policy, unknown_policy;
     /* Threads of unknown_policy that were seen before the last round: they had their time. */
     struct thread_mask overdue_policy;
-    uint64_t mask_nsec; /* start of the current mask window */
+    uint64_t mask_nsec; /* start of the current mask window; 0: no round yet */
     /* /proc/PID/maps; its fd stays open: a read of 0 bytes means that the address space has gone */
     int maps_fd;
     bool maps_known, maps_wanted, maps_pending;

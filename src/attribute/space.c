@@ -290,11 +290,14 @@ static void space_rotate_masks(struct space *space)
     groups_rotate_masks(space->groups);
 }
 
-/* Long rounds end more than one window. */
+/* Long rounds end more than one window. The first one begins with the first round. */
 static void space_end_windows(struct space *space, uint64_t now)
 {
-    uint64_t n_ended = (now - space->mask_nsec) / MASK_WINDOW_NSEC;
+    uint64_t n_ended;
 
+    if (!space->mask_nsec)
+        space->mask_nsec = now;
+    n_ended = (now - space->mask_nsec) / MASK_WINDOW_NSEC;
     if (!n_ended)
         return;
     space_rotate_masks(space);
