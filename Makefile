@@ -145,9 +145,10 @@ deps:  ## installs what building needs (Debian)
 deps-demo deps-check deps-kernel:
 	@tests/deps $(@:deps-%=%)
 
-.PHONY: programs unit-programs
+.PHONY: programs unit-programs sim-programs
 programs: all $(B)/bin/numabench $(VM_PROGRAMS)
 unit-programs: $(UNIT_TESTS) $(VM_PROGRAMS)
+sim-programs: $(SIM_PROGRAMS)
 $(B)/unit/test-timer-regions: | $(B)/bin/regions
 
 # What is missing is installed first; only then can make look at it, hence the second make.
@@ -158,12 +159,18 @@ demo: deps-demo  ## installs what is missing, builds, and shows numabd at work o
 
 .PHONY: check
 check: deps-check  ## installs what is missing, builds, and runs all tests
-	@$(MAKE) --no-print-directory -s -j$$(nproc) programs unit-programs
+	@$(MAKE) --no-print-directory -s -j$$(nproc) programs unit-programs sim-programs
 	@tests/run
 
 .PHONY: check-quick
 check-quick: programs unit-programs  ## checks and unit tests, without the virtual machine
 	@tests/run checks unit
+
+.PHONY: sim sim-long
+sim: sim-programs  ## the pipeline on simulated machines; NAMES="phase_change", SEED=7
+	@tests/sim/run $(if $(SEED),-s $(SEED)) $(NAMES)
+sim-long: sim-programs  ## the simulations that take minutes
+	@tests/sim/run -l $(if $(SEED),-s $(SEED))
 
 .PHONY: check-vm
 check-vm: programs  ## tests in the virtual machine; CASES="harmless lifecycle" runs those

@@ -24,6 +24,9 @@ static int claim_at(const struct space *space, const struct vma *vma, uint64_t a
     return -1;
 }
 
+/* Chunks looked at of one use: every one up to 256 MiB, then a part of them. */
+#define LOOKED_AT_MAX 128
+
 struct sums {
     double right, wrong, all; /* pages */
 };
@@ -35,11 +38,13 @@ static void sums_add_use(struct sums *sums, const struct sim_run *run,
     uint64_t start = thread->process->vmas[use->vma].start;
     const struct vma *vma = space ? space_find_vma(space, start) : NULL;
     int node = sim_machine_thread_node(&run->machine, thread);
+    uint64_t n_chunks = (use->n_pages + SIM_CHUNK_PAGES - 1) / SIM_CHUNK_PAGES;
+    uint64_t step = SIM_CHUNK_PAGES * ((n_chunks + LOOKED_AT_MAX - 1) / LOOKED_AT_MAX);
 
     sums->all += (double)use->n_pages;
-    for (uint64_t page = 0; vma && page < use->n_pages; page += SIM_CHUNK_PAGES) {
+    for (uint64_t page = 0; vma && page < use->n_pages; page += step) {
         uint64_t left = use->n_pages - page;
-        double n = (double)(left < SIM_CHUNK_PAGES ? left : SIM_CHUNK_PAGES);
+        double n = (double)(left < step ? left : step);
         int claim = claim_at(space, vma, start + (use->first + page) * SIM_PAGE_BYTES);
 
         sums->right += claim == node ? n : 0;

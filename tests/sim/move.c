@@ -63,7 +63,7 @@ static int mover_move(struct mover *mover, uint64_t first, uint64_t n, int node)
     struct sim_machine *machine = mover->machine;
     struct sim_object *object = mover->vma->object;
     bool shared = object->n_mappers > 1 && !(mover->flags & MPOL_MF_MOVE_ALL);
-    uint64_t arrived = machine->nodes[node].n_arrived;
+    uint64_t arrived = machine->nodes[node].n_arrived, cost;
 
     if (shared || strcmp(mover->vma->policy, "default"))
         machine->tally.n_forbidden += n;
@@ -72,8 +72,9 @@ static int mover_move(struct mover *mover, uint64_t first, uint64_t n, int node)
     if (!sim_object_move(object, machine->nodes, first, n, node))
         return 1;
     arrived = machine->nodes[node].n_arrived - arrived;
-    machine->tally.cpu_nsec +=
-        object->huge ? arrived / SIM_CHUNK_PAGES * MOVE_HUGE_NSEC : arrived * MOVE_PAGE_NSEC;
+    cost = object->huge ? arrived / SIM_CHUNK_PAGES * MOVE_HUGE_NSEC : arrived * MOVE_PAGE_NSEC;
+    machine->tally.cpu_nsec += cost;
+    machine->tally.moving_nsec += cost;
     return 0;
 }
 
@@ -128,10 +129,12 @@ long sim_move_pages(void *self, pid_t pid, size_t n, void *const *pages, const i
     int r = 0;
 
     machine->tally.cpu_nsec += CALL_NSEC + n * QUERY_PAGE_NSEC;
-    if (nodes)
+    if (nodes) {
+        machine->tally.moving_nsec += CALL_NSEC + n * QUERY_PAGE_NSEC;
         machine->tally.n_moves++;
-    else
+    } else {
         machine->tally.n_queries++;
+    }
     if (!mover.process)
         return -ESRCH;
     for (size_t i = 0, taken; i < n && !r; i += taken) {

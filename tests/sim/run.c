@@ -182,6 +182,11 @@ uint64_t sim_run_n_moved(const struct sim_run *run)
     return sim_machine_arrived(&run->machine, -1);
 }
 
+double sim_run_cost_sec(const struct sim_run *run)
+{
+    return nsec_to_sec(run_cpu_nsec(run) - run->machine.tally.moving_nsec);
+}
+
 bool sim_run_is_broken(const struct sim_run *run)
 {
     const struct sim_breach *breach = &run->breach;

@@ -53,5 +53,7 @@ unsigned sim_run_until(struct sim_run *run, double ratio, unsigned limit);
 double sim_run_ratio(const struct sim_run *run);
 /* Pages that were moved since the start. */
 uint64_t sim_run_n_moved(const struct sim_run *run);
+/* CPU time that numabd has used, as modelled, without page copying. */
+double sim_run_cost_sec(const struct sim_run *run);
 /* Any of the four. */
 bool sim_run_is_broken(const struct sim_run *run);

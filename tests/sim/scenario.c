@@ -36,6 +36,7 @@ void sim_fail(struct sim_play *play, const char *file, int line, const char *for
 struct choice {
     uint64_t seed;
     bool is_long;
+    bool lists; /* names, and plays nothing */
     char **names;
     int n_names;
 };
@@ -79,9 +80,11 @@ static bool choice_parse(struct choice *choice, int argc, char **argv)
 {
     int option;
 
-    while ((option = getopt(argc, argv, "ls:")) != -1) {
+    while ((option = getopt(argc, argv, "lns:")) != -1) {
         if (option == 'l')
             choice->is_long = true;
+        else if (option == 'n')
+            choice->lists = true;
         else if (option == 's')
             choice->seed = strtoull(optarg, NULL, 10);
         else
@@ -102,8 +105,13 @@ int sim_main(int argc, char **argv, const struct sim_scenario *scenarios, size_t
     for (int i = 0; i < choice.n_names; i++)
         if (!is_known(choice.names[i], scenarios, n))
             return 2;
-    for (size_t i = 0; i < n; i++)
-        if (is_chosen(&choice, &scenarios[i]) && !scenario_play(&scenarios[i], choice.seed))
+    for (size_t i = 0; i < n; i++) {
+        if (!is_chosen(&choice, &scenarios[i]))
+            continue;
+        if (choice.lists)
+            printf("%s\n", scenarios[i].name);
+        else if (!scenario_play(&scenarios[i], choice.seed))
             status = 1;
+    }
     return status;
 }

@@ -21,9 +21,9 @@ struct sim_scenario {
 };
 
 /*
- * main() of a program of scenarios: [-s SEED] [-l] [NAME...] plays those named; without names all
- * but the long ones, with -l only those. Return: the exit status: 0, 1 when one failed, 2 for
- * wrong usage.
+ * main() of a program of scenarios: [-s SEED] [-l] [-n] [NAME...] plays those named; without
+ * names all but the long ones, with -l only those. -n prints their names instead. Return: the exit
+ * status: 0, 1 when one failed, 2 for wrong usage.
  */
 int sim_main(int argc, char **argv, const struct sim_scenario *scenarios, size_t n);
 
