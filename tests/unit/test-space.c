@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "attribute/ranges.h"
+#include "attribute/groups.h"
 #include "attribute/tally.h"
 #include "attribute/thread_mask.h"
 #include "space_rig.h"
@@ -48,13 +48,13 @@ static void test_no_new_range_when_capped(void **state)
     bool made = false;
 
     (void)state;
-    assert_int_equal(space_add_access(space, &access, 0, false, &made), SPACE_CAPPED);
+    assert_int_equal(space_add_access(space, &access, 0, GRAIN_NONE, &made), SPACE_CAPPED);
     assert_false(made);
-    assert_int_equal(space_add_access(space, &access, 0, true, &made), 0);
+    assert_int_equal(space_add_access(space, &access, 0, GRAIN_RANGES, &made), 0);
     assert_true(made);
     made = false;
     access.when_nsec++;
-    assert_int_equal(space_add_access(space, &access, 0, false, &made), 0);
+    assert_int_equal(space_add_access(space, &access, 0, GRAIN_NONE, &made), 0);
     assert_false(made); /* known ranges go on learning */
     assert_true(tally_n(&space_find_range(space, BASE)->window, 0) == 2);
     space_free(space);
