@@ -1,6 +1,7 @@
 #include "sim/load.h"
 
 #include "sim/fail.h"
+#include "util/cleanup.h"
 
 const char *const sim_load_names[SIM_LOAD_COUNT] = {
     [SIM_LOAD_NUMA01] = "numa01",
@@ -100,4 +101,19 @@ struct sim_process *sim_load_add_shared(struct sim_machine *machine, int n_cpus,
     for (int cpu = 0; cpu < n_cpus; cpu++)
         sim_thread_use(add_pinned(machine, process, cpu), vma, 0, pages, 1);
     return process;
+}
+
+void sim_load_rotate(struct sim_process *process, size_t by)
+{
+    size_t n = process->n_threads;
+    CLEANUP(freep) struct sim_use *uses = sim_calloc(n, sizeof *uses);
+
+    for (size_t i = 0; i < n; i++)
+        uses[i] = process->threads[i]->uses[0];
+    for (size_t i = 0; i < n; i++) {
+        const struct sim_use *use = &uses[(i + by) % n];
+
+        sim_thread_drop_uses(process->threads[i]);
+        sim_thread_use(process->threads[i], use->vma, use->first, use->n_pages, use->weight);
+    }
 }

@@ -31,6 +31,9 @@ struct sim_process *sim_load_add_parts(struct sim_machine *machine, int n_cpus, 
 struct sim_process *sim_load_add_shared(struct sim_machine *machine, int n_cpus, uint64_t pages,
                                         uint64_t stride);
 
+/* Each thread takes over what the one `by` places further on used: the next phase. */
+void sim_load_rotate(struct sim_process *process, size_t by);
+
 /* n threads, pinned to CPUs of the node in turn, that use the whole of a mapping evenly. */
 void sim_load_add_threads(struct sim_machine *machine, struct sim_process *process, size_t vma,
                           int node, unsigned n);

@@ -44,22 +44,6 @@ static uint64_t mib(uint64_t pages)
     return pages / SIM_MIB_PAGES;
 }
 
-/* Each thread takes over the memory of one on another node. */
-static void rotate_uses(struct sim_process *process, size_t by)
-{
-    struct sim_use first[64];
-    size_t n = process->n_threads;
-
-    for (size_t i = 0; i < n; i++)
-        first[i] = process->threads[i]->uses[0];
-    for (size_t i = 0; i < n; i++) {
-        const struct sim_use *use = &first[(i + by) % n];
-
-        sim_thread_drop_uses(process->threads[i]);
-        sim_thread_use(process->threads[i], use->vma, use->first, use->n_pages, 1);
-    }
-}
-
 static void phase_change(struct sim_play *play)
 {
     const struct sim_shape shape = sim_shape_ring(4, 4, 4096);
@@ -73,7 +57,7 @@ static void phase_change(struct sim_play *play)
     SIM_CHECK(play, until_placed(&run, LIMIT) <= LIMIT, "ratio %.3f", sim_run_ratio(&run));
     check_quiet(play, &run, QUIET_ROUNDS);
     n_moved = sim_run_n_moved(&run);
-    rotate_uses(process, 4);
+    sim_load_rotate(process, 4);
     n = sim_run_until(&run, SEPARABLE, LIMIT);
     SIM_CHECK(play, n <= LIMIT, "ratio %.3f", sim_run_ratio(&run));
     SIM_CHECK(play, until_placed(&run, LIMIT) <= LIMIT, "ratio %.3f", sim_run_ratio(&run));
