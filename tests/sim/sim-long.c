@@ -30,7 +30,7 @@ static void check_budgets(struct sim_play *play, const struct sim_run *run)
     sim_note(play, "%.2f %% of a CPU", 100 * used / run->n_rounds);
 }
 
-/* 256 threads on 32 GiB, and every ten minutes each goes on with memory of the next node. */
+/* 256 threads on 16 GiB, and every ten minutes each goes on with memory of the next node. */
 static void hour_of_64_nodes(struct sim_play *play)
 {
     const struct sim_shape shape = sim_shape_mesh(NODES, CPUS_EACH, 4096);
@@ -40,7 +40,7 @@ static void hour_of_64_nodes(struct sim_play *play)
 
     sim_run_init(&run, &shape, play->seed);
     process =
-        sim_load_add_parts(&run.machine, NODES * CPUS_EACH, 128 * SIM_MIB_PAGES, SIM_CHUNK_PAGES);
+        sim_load_add_parts(&run.machine, NODES * CPUS_EACH, 64 * SIM_MIB_PAGES, SIM_CHUNK_PAGES);
     for (int phase = 0; phase < 6; phase++) {
         misplaced += (double)sim_bill_make(&run.machine).n_misplaced;
         sim_run_rounds(&run, 600);
