@@ -6,7 +6,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <numaif.h>
 #include <string.h>
 #include <unistd.h>
@@ -124,39 +123,6 @@ static int live_write_file(void *self, const char *path, const char *text,
     return written < 0 ? procfs_condition(errno) : 0;
 }
 
-/* Return: as procfs_read, or HOST_DECLINED when visit has seen enough. */
-static int visit_link(int folder_fd, const char *name,
-                      bool (*visit)(void *userdata, const char *target), void *userdata)
-{
-    char target[PATH_MAX];
-    ssize_t size = readlinkat(folder_fd, name, target, sizeof target - 1);
-
-    if (size < 0) /* EINVAL: not a link, as "." is */
-        return errno == EINVAL || errno == ENOENT ? 0 : procfs_condition(errno);
-    target[size] = '\0';
-    return visit(userdata, target) ? 0 : HOST_DECLINED;
-}
-
-static int live_read_links(void *self, const char *path,
-                           bool (*visit)(void *userdata, const char *target), void *userdata)
-{
-    CLEANUP(freep) char *full = NULL;
-    CLEANUP(closedirp) DIR *folder = NULL;
-    struct dirent *entry;
-    int r = 0;
-
-    if (asprintf(&full, "%s/%s", (const char *)self, path) < 0)
-        return full = NULL, -ENOMEM;
-    folder = opendir(full);
-    if (!folder)
-        return procfs_condition(errno);
-    while (!r && (errno = 0, entry = readdir(folder)))
-        r = visit_link(dirfd(folder), entry->d_name, visit, userdata);
-    if (!r && errno)
-        return procfs_condition(errno);
-    return r == HOST_DECLINED ? 0 : r;
-}
-
 static int root_write_file(void *self, const char *path, const char *text,
                            bool (*check)(void *userdata), void *userdata)
 {
@@ -243,7 +209,6 @@ struct host host_live(void)
         .read_memory = live_read_memory,
         .move_pages = live_move_pages,
         .write_file = live_write_file,
-        .read_links = live_read_links,
         .pread_file = live_pread_file,
         .pwrite_file = live_pwrite_file,
     };
@@ -262,7 +227,6 @@ struct host host_root(const char *root)
         .read_memory = root_read_memory,
         .move_pages = root_move_pages,
         .write_file = root_write_file,
-        .read_links = live_read_links,
         .pread_file = live_pread_file, /* and no pwrite_file: a fixture is not written to */
     };
 

@@ -24,15 +24,20 @@ static void remember(struct pace *pace, const struct pace_facts *facts)
     pace->n_outside = facts->n_outside;
 }
 
-bool pace_judge(struct pace *pace, const struct pace_facts *facts)
+/* Nothing happened since then. */
+static void begin(struct pace *pace, uint64_t now, uint64_t since)
 {
-    bool busy = facts->acted || (facts->moved_nsec && facts->moved_nsec >= pace->quiet_nsec);
+    *pace = (struct pace){.quiet_nsec = now, .since_nsec = since};
+}
 
-    if (!pace->quiet_nsec || busy || facts->remote_permyriad < 0 ||
-        (pace->stable && looks_different(pace, facts))) {
-        *pace = (struct pace){.quiet_nsec = facts->now};
-        return false;
-    }
+static bool is_busy(const struct pace *pace, const struct pace_facts *facts)
+{
+    return facts->acted || facts->remote_permyriad < 0 ||
+           (facts->moved_nsec && facts->moved_nsec >= pace->quiet_nsec);
+}
+
+static void judge_quiet(struct pace *pace, const struct pace_facts *facts)
+{
     if (!pace->stable && facts->now - pace->quiet_nsec >= PACE_QUIET_NSEC) {
         pace->stable = true;
         remember(pace, facts);
@@ -40,5 +45,19 @@ bool pace_judge(struct pace *pace, const struct pace_facts *facts)
     if (pace->stable && facts->remote_permyriad < pace->remote_permyriad)
         pace->remote_permyriad = facts->remote_permyriad;
     pace->n_outside = facts->n_outside;
-    return pace->stable;
+}
+
+enum pace_level pace_judge(struct pace *pace, const struct pace_facts *facts)
+{
+    bool is_first = !pace->quiet_nsec;
+
+    if (is_first || (pace->stable && looks_different(pace, facts)))
+        begin(pace, facts->now, facts->now);
+    else if (is_busy(pace, facts))
+        begin(pace, facts->now, pace->since_nsec);
+    else
+        judge_quiet(pace, facts);
+    if (pace->stable)
+        return PACE_STABLE;
+    return facts->now - pace->since_nsec < PACE_NEW_NSEC ? PACE_NEW : PACE_USUAL;
 }

@@ -277,12 +277,55 @@ static void pipeline_spend(struct pipeline *pipeline, uint64_t now, uint64_t cpu
     pipeline->spent_cpu_nsec = used;
 }
 
+/* CPUs and nodes may come and go. */
+static int pipeline_follow_topology(struct pipeline *pipeline)
+{
+    const struct pipeline_options *options = &pipeline->options;
+    int r;
+
+    if (!options->root)
+        return 0;
+    r = topology_follow(options->topology, &pipeline->online, options->root);
+    if (r == TOPOLOGY_CHANGED)
+        pipeline_log(pipeline, "CPUs or nodes went on or off line: the topology was read anew");
+    if (r == TOPOLOGY_OUTGROWN)
+        pipeline_log(pipeline,
+                     "nodes came that were not there at start: restart numabd to use them");
+    return r < 0 ? r : 0;
+}
+
+static int pipeline_act(struct pipeline *pipeline, uint64_t now)
+{
+    int r = 0;
+
+    if (pipeline->options.root)
+        r = topology_read_room(pipeline->options.topology, pipeline->options.root);
+    if (!r)
+        r = pipeline_decide(pipeline, now);
+    if (!r)
+        r = migrate_submit(pipeline->migrate, &pipeline->plan, pipeline->discover,
+                           pipeline->attribute);
+    return r;
+}
+
+/* Everybody sleeps: nothing is read for a decision, and what was planned last is over. */
+static void pipeline_rest(struct pipeline *pipeline)
+{
+    struct space *space, *next;
+
+    HASH_ITER (hh, attribute_spaces(pipeline->attribute), space, next)
+        space->n_planned = 0;
+}
+
 int pipeline_round(struct pipeline *pipeline, uint64_t now, uint64_t cpu_nsec)
 {
     int r;
 
     pipeline->n_rounds++;
     pipeline->now = now;
+    r = pipeline_follow_topology(pipeline);
+    if (r < 0)
+        return r;
     r = discover_round(pipeline->discover, pipeline->config, now);
     if (r < 0)
         return r;
@@ -295,15 +338,10 @@ int pipeline_round(struct pipeline *pipeline, uint64_t now, uint64_t cpu_nsec)
     r = attribute_round(pipeline->attribute, pipeline->config, now);
     if (r < 0)
         return r;
-    if (!pipeline_is_idle(pipeline)) {
-        if (pipeline->options.root)
-            r = topology_read_room(pipeline->options.topology, pipeline->options.root);
-        if (!r)
-            r = pipeline_decide(pipeline, now);
-        if (!r)
-            r = migrate_submit(pipeline->migrate, &pipeline->plan, pipeline->discover,
-                               pipeline->attribute);
-    }
+    if (pipeline_is_quiet(pipeline, now))
+        pipeline_rest(pipeline);
+    else if (!pipeline_is_idle(pipeline))
+        r = pipeline_act(pipeline, now);
     pipeline_close_round(pipeline, now, cpu_nsec);
     return r;
 }

@@ -171,7 +171,7 @@ static void count_samples(const struct pipeline *pipeline, struct status_report 
     if (!report->sources[0])
         append(report->sources, sizeof report->sources, "", "none");
     if (sampler)
-        report->rate_hz = sampler_rate(sampler, false);
+        report->rate_hz = sampler_rate(sampler, PACE_USUAL);
 }
 
 void pipeline_describe_source(const struct pipeline *pipeline, const char *name, char *text,
@@ -191,6 +191,8 @@ void pipeline_describe_source(const struct pipeline *pipeline, const char *name,
 static void describe_state(const struct pipeline *pipeline, struct status_report *report)
 {
     report->state = "balancing";
+    if (pipeline->sampler)
+        snprintf(report->why, sizeof report->why, "%s", sampler_gap(pipeline->sampler));
     if (pipeline->config->observe) {
         report->state = "observing";
         snprintf(report->why, sizeof report->why, "observe is on: decided moves are only counted");

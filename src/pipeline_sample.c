@@ -18,14 +18,14 @@ static int by_pid(const void *left, const void *right)
     return a->pid < b->pid ? -1 : a->pid > b->pid;
 }
 
-/* A process without an address space yet has never been sampled: the full rate finds it soonest. */
-static bool is_stable(struct pipeline *pipeline, const struct target *target)
+/* A process without an address space yet has never been sampled. */
+static enum pace_level judge_pace(struct pipeline *pipeline, const struct target *target)
 {
     struct space *space = attribute_find(pipeline->attribute, target->pid);
     struct pace_facts facts;
 
     if (!space)
-        return false;
+        return PACE_NEW;
     facts = (struct pace_facts){
         .now = pipeline->now,
         .acted = space->n_planned > 0,
@@ -49,7 +49,7 @@ static int add_target(struct pipeline *pipeline, const struct target *target)
         .start_ticks = target->process.start_ticks,
         .rss_bytes = target->process.rss_bytes,
         .n_threads = target->process.n_threads,
-        .rate_hz = sampler_rate(pipeline->sampler, is_stable(pipeline, target)),
+        .rate_hz = sampler_rate(pipeline->sampler, judge_pace(pipeline, target)),
         .cgroup = target->process.cgroup,
         .allows_faults = rules_allow_write_fault(pipeline->config, &target->process),
     };
@@ -79,8 +79,8 @@ static void take_memory_bounds(struct pipeline *pipeline)
         const struct sample_target *target = &pipeline->sample_targets[i];
         struct space *space = attribute_find(pipeline->attribute, target->pid);
 
-        if (space)
-            (void)sampler_memory_bound(pipeline->sampler, target, &space->memory_bound);
+        if (space && !sampler_memory_bound(pipeline->sampler, target, &space->memory_bound))
+            space->memory_bound_known = true;
     }
 }
 

@@ -38,6 +38,7 @@ struct pipeline {
     size_t n_late, late_cap;
     bool exhausted; /* as many workers are lost as may be */
     /* for reports */
+    struct topology_online online;
     uint64_t now; /* of the last round */
     uint64_t n_rounds;
     uint64_t sampled_round, converged_round;

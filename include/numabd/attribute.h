@@ -121,9 +121,8 @@ struct range {
     int moved_from;          /* node that most pages came from then */
     unsigned n_returns;      /* moves back to moved_from in a row */
     unsigned n_refusals;
-    uint64_t touched_nsec; /* last touch by nobody known (ACCESS_TOUCH), 0 = never */
-    int observed_node;     /* where --observe would have moved it; -1 */
-    bool moving;           /* a move was handed to a worker */
+    int observed_node; /* where --observe would have moved it; -1 */
+    bool moving;       /* a move was handed to a worker */
     UT_hash_handle hh;
 };
 
@@ -162,9 +161,10 @@ struct space {
     uint64_t sampled_nsec; /* last access */
     uint64_t moved_bytes;
     uint64_t moved_nsec; /* last move, 0 = never */
-    unsigned n_planned;  /* ranges planned in the last round */
+    unsigned n_planned;  /* in the last round: ranges to move, or new ones that only are observed */
     struct pace pace;
-    double memory_bound;  /* share of its CPU time that waits for memory; 0 = not measured */
+    bool memory_bound_known;
+    double memory_bound;  /* share of its CPU time that waits for memory, where measured */
     uint64_t listed_addr; /* attribute_list_unsampled goes on here */
     bool stuck, denied;   /* requests are late; the kernel refuses moves: observe only */
     bool denied_said;     /* in the log */

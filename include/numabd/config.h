@@ -57,7 +57,7 @@ struct config {
                                        0 to 64 TiB */
     /* [sampling] */
     unsigned source_mask; /* bit per source, in the order of src/sample/sources.c; default all */
-    unsigned rate_hz;     /* the most samples per second and CPU; default 250, 10 to 10000 */
+    unsigned rate_hz;     /* the usual samples per second and CPU; default 250, 10 to 10000 */
     unsigned sampling_budget_permyriad; /* of the sampled CPUs' time; default 1 %, 0.01 to 100 % */
     unsigned scope; /* enum sample_scope: where events are opened; default auto */
     /* [decide] */

@@ -56,12 +56,6 @@ struct host_ops {
      */
     int (*write_file)(void *self, const char *path, const char *text, bool (*check)(void *userdata),
                       void *userdata);
-    /*
-     * Calls visit(userdata, target) with what each symbolic link of a folder points to, until that
-     * says no. Links that vanish are skipped. Return: as procfs_read.
-     */
-    int (*read_links)(void *self, const char *path,
-                      bool (*visit)(void *userdata, const char *target), void *userdata);
     /* CPU time of the calling thread, for costs. NULL: that of the system's clock. */
     uint64_t (*cpu_nsec)(void *self);
     /*

@@ -19,7 +19,7 @@ struct status_report {
     unsigned n_memory_nodes;
     char sources[64];             /* that work: "timer, idle_page", "none" */
     char sampling[512];           /* what they do: "timer: 2 cgroups, 8 events" */
-    unsigned rate_hz;             /* samples per second and CPU for targets that are not stable */
+    unsigned rate_hz;             /* samples per second and CPU, the usual */
     const char *kernel_balancing; /* "on", "off", "tiering", "absent" */
     int remote_first_permyriad, remote_permyriad;
     uint64_t moved_bytes, moved_last_hour_bytes;

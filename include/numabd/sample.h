@@ -142,7 +142,7 @@ enum sample_scope {
 };
 
 struct source_options {
-    unsigned rate_hz; /* at the start; then each target has its own, which is never higher */
+    unsigned rate_hz; /* at the start, and rings are sized by it; then each target has its own */
     enum sample_scope scope;
     const bool *cpu_skip; /* [n_cpu_ids] no events on these (isolated) */
     int n_cpu_ids;

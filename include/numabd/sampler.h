@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "numabd/config.h"
+#include "numabd/pace.h"
 #include "numabd/sample.h"
 #include "util/cleanup.h"
 
@@ -17,11 +18,12 @@ struct source_kind {
     /* NULL for one that is only added. */
     int (*make)(struct source *source, const struct source_options *options,
                 struct source_reason *reason);
-    bool
-        sees_who; /* its accesses tell thread and CPU: without one such source nothing is decided */
+    bool sees_who;     /* thread and CPU of accesses: without such a source nothing is decided */
+    bool by_rule;      /* only used while [write_fault] names a process */
     bool is_spare;     /* only used while no source before it in the list that sees who works */
     unsigned n_events; /* perf events that it opens at most for one CPU of one cgroup */
     const char *sees, *blind; /* what it sees and what it cannot, a clause each, for people */
+    const char *only;         /* whose accesses, where not everybody's; NULL: everybody's */
 };
 
 struct sampler_options {
@@ -48,12 +50,12 @@ struct sampler;
 /* Makes the sources. Return: 0 (also when none works) or a negative errno. */
 int sampler_new(struct sampler **samplerp, const struct sampler_options *options,
                 const struct config *config, uint64_t now);
-/* Free the pool of the options before. */
 /*
  * Adds a source that is made already (taken over); it is always wanted and, once it has failed,
  * never made again. Return: 0 or -ENOMEM.
  */
 int sampler_add(struct sampler *sampler, const struct source_kind *kind, struct source source);
+/* Free the pool of the options before: requests point to sources. */
 struct sampler *sampler_free(struct sampler *sampler);
 CLEANUP_DEFINE(struct sampler *, sampler_free)
 
@@ -64,15 +66,17 @@ int sampler_fd(const struct sampler *sampler);
 bool sampler_sees_who(const struct sampler *sampler);
 /* Why none does, in one line; "" when one does. */
 const char *sampler_why(const struct sampler *sampler);
+/* Why those that work see some processes only, in one line; "" when one sees all, or none works. */
+const char *sampler_gap(const struct sampler *sampler);
 
 /* Takes what is there. Return: 0 or a negative errno. */
 int sampler_drain(struct sampler *sampler);
 
 /*
- * Samples per second and CPU from now on, for targets that are stable and for others: what
+ * Samples per second and CPU from now on, for targets of a level: what
  * config's rate, sampling_budget and cpu_budget allow.
  */
-unsigned sampler_rate(const struct sampler *sampler, bool stable);
+unsigned sampler_rate(const struct sampler *sampler, enum pace_level level);
 
 /* What a round costs: numabd used cpu_nsec (without page copying) in elapsed_nsec. */
 void sampler_spend(struct sampler *sampler, uint64_t cpu_nsec, uint64_t elapsed_nsec);

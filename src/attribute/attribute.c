@@ -44,6 +44,7 @@ struct attribute {
     uint64_t n_capped;
     uint64_t round_nsec; /* the last round, 0 = none yet */
     uint64_t n_generations;
+    pid_t listed_pid; /* the last that attribute_list_unsampled looked at; the next is first */
 };
 
 int attribute_new(struct attribute **attributep, const struct attribute_options *options)
@@ -183,7 +184,7 @@ static int attribute_push_touch(struct attribute *attribute, struct space *space
 {
     bool made = false;
     bool may_grow = attribute_grain(attribute, space) == GRAIN_RANGES;
-    int r = heat_add(space, access->addr, access->when_nsec, may_grow, &made);
+    int r = heat_add(space, access->addr, may_grow, &made);
 
     attribute->n_ranges += made;
     return r;
@@ -444,12 +445,17 @@ static int by_place(const void *left, const void *right)
 size_t attribute_list_unsampled(struct attribute *attribute, uint64_t now,
                                 struct sample_range *ranges, size_t limit)
 {
-    struct space *space, *next;
+    struct space *space = attribute_find(attribute, attribute->listed_pid);
+    unsigned n_looked = 0;
     size_t n = 0;
 
-    HASH_ITER (hh, attribute->spaces, space, next)
-        if (n < limit && space->sampled_nsec + IDLE_NSEC >= now && !space->stuck)
-            n += heat_list(space, &ranges[n], limit - n);
+    for (unsigned i = HASH_COUNT(attribute->spaces);
+         i > 0 && n < limit && n_looked < HEAT_LOOKED_AT_MAX; i--) {
+        space = space && space->hh.next ? space->hh.next : attribute->spaces;
+        attribute->listed_pid = space->pid;
+        if (space->sampled_nsec + IDLE_NSEC >= now && !space->stuck)
+            n += heat_list(space, &ranges[n], limit - n, &n_looked);
+    }
     if (n)
         qsort(ranges, n, sizeof *ranges, by_place);
     return n;

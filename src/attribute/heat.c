@@ -10,9 +10,6 @@
 #include "attribute/ranges.h"
 #include "attribute/vmas.h"
 
-/* Hash lookups of one space in a round, each below a microsecond. */
-#define LOOKED_AT_MAX 4096
-
 /* The smallest group around addr that has passed at least once; NULL: none. */
 static const struct range *passed_group(const struct space *space, const struct vma *vma,
                                         uint64_t addr)
@@ -30,25 +27,19 @@ static const struct range *passed_group(const struct space *space, const struct 
     return NULL;
 }
 
-int heat_add(struct space *space, uint64_t addr, uint64_t when_nsec, bool may_grow, bool *madep)
+int heat_add(struct space *space, uint64_t addr, bool may_grow, bool *madep)
 {
     const struct vma *vma = space_find_vma(space, addr);
-    struct range *range;
     uint64_t start, end;
 
-    if (!vma || vma->kind != REASON_NONE)
+    if (!vma || vma->kind != REASON_NONE || !may_grow)
         return 0;
     range_bounds(vma, addr, &start, &end);
-    range = space_find_range(space, start);
-    if (!range && (!may_grow || !passed_group(space, vma, addr)))
+    if (space_find_range(space, start) || !passed_group(space, vma, addr))
         return 0;
-    if (!range) {
-        range = range_insert(&space->ranges, start, end);
-        if (!range)
-            return -ENOMEM;
-        *madep = true;
-    }
-    range->touched_nsec = when_nsec;
+    if (!range_insert(&space->ranges, start, end))
+        return -ENOMEM;
+    *madep = true;
     return 0;
 }
 
@@ -66,7 +57,8 @@ static size_t list_vma(struct space *space, const struct vma *vma, uint64_t addr
     size_t n = 0;
     uint64_t start, end;
 
-    for (; addr < vma->end && n < limit && *n_lookedp < LOOKED_AT_MAX; addr = end, ++*n_lookedp) {
+    for (; addr < vma->end && n < limit && *n_lookedp < HEAT_LOOKED_AT_MAX;
+         addr = end, ++*n_lookedp) {
         const struct range *group = passed_group(space, vma, addr);
 
         range_bounds(vma, addr, &start, &end);
@@ -77,10 +69,10 @@ static size_t list_vma(struct space *space, const struct vma *vma, uint64_t addr
     return n;
 }
 
-size_t heat_list(struct space *space, struct sample_range *ranges, size_t limit)
+size_t heat_list(struct space *space, struct sample_range *ranges, size_t limit,
+                 unsigned *n_lookedp)
 {
     uint64_t from = space->listed_addr;
-    unsigned n_looked = 0;
     size_t n = 0;
 
     for (size_t i = 0; i < space->vmas.n_items; i++) {
@@ -89,15 +81,10 @@ size_t heat_list(struct space *space, struct sample_range *ranges, size_t limit)
         if (vma->end <= from || vma->kind != REASON_NONE)
             continue;
         n += list_vma(space, vma, vma->start > from ? vma->start : from, &ranges[n], limit - n,
-                      &n_looked);
-        if (n == limit || n_looked == LOOKED_AT_MAX)
+                      n_lookedp);
+        if (n == limit || *n_lookedp == HEAT_LOOKED_AT_MAX)
             return n;
     }
     space->listed_addr = 0;
     return n;
-}
-
-bool heat_keeps(const struct range *range, uint64_t now)
-{
-    return range->touched_nsec && range->touched_nsec + HEAT_KEEP_NSEC > now;
 }

@@ -6,16 +6,18 @@
  */
 #include "numabd/attribute.h"
 
-/* A range that was touched is kept for so long without samples of its own. */
-#define HEAT_KEEP_NSEC (10 * NSEC_PER_SEC)
+/*
+ * A touch: the range around it is made where a group that has passed holds the address (*madep is
+ * then set). Return: 0 (also when none was made) or -ENOMEM.
+ */
+int heat_add(struct space *space, uint64_t addr, bool may_grow, bool *madep);
+
+/* Pieces that are looked at in a round, in all spaces: a few hash lookups each, 2 ms together. */
+#define HEAT_LOOKED_AT_MAX 4096
 
 /*
- * Notes a touch; a range is made where a group that has passed holds the address (*madep is then
- * set). Return: 0 (also when nothing was noted) or -ENOMEM.
+ * Pieces for attribute_list_unsampled, of one space; those that were looked at are added to
+ * *n_lookedp. Return: how many.
  */
-int heat_add(struct space *space, uint64_t addr, uint64_t when_nsec, bool may_grow, bool *madep);
-
-/* Pieces for attribute_list_unsampled, of one space. Return: how many. */
-size_t heat_list(struct space *space, struct sample_range *ranges, size_t limit);
-
-bool heat_keeps(const struct range *range, uint64_t now);
+size_t heat_list(struct space *space, struct sample_range *ranges, size_t limit,
+                 unsigned *n_lookedp);

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "attribute/groups.h"
-#include "attribute/heat.h"
 #include "attribute/tally.h"
 #include "attribute/thread_mask.h"
 #include "attribute/vmas.h"
@@ -266,7 +265,7 @@ void space_reset(struct space *space, size_t *n_droppedp)
     space->round_n = space->round_sec = space->round_remote_sec = 0;
     space->remote_first_permyriad = space->remote_permyriad = -1;
     space->pace = (struct pace){0};
-    space->memory_bound = 0;
+    space->memory_bound_known = false;
     space->listed_addr = 0;
 }
 
@@ -342,15 +341,13 @@ static void space_age_threads(struct space *space)
  * May the range be forgotten? Not while it moves, has evidence, or belongs to a confirmed group and
  * has pages; never what a thread with its own policy used, since it would come back unmarked.
  */
-static bool space_may_forget(const struct space *space, const struct range *range, double min_share,
-                             uint64_t now)
+static bool space_may_forget(const struct space *space, const struct range *range, double min_share)
 {
-    if (range->moving || heat_keeps(range, now) || range->bound_thread ||
-        tally_total_n(&range->rate) > RANGE_FORGET_SAMPLES)
+    if (range->moving || range->bound_thread || tally_total_n(&range->rate) > RANGE_FORGET_SAMPLES)
         return false;
     if (range->residency_nsec && tally_total_n(&range->residency) <= 0)
         return true;
-    return space_find_evidence(space, range, min_share) == range;
+    return find_evidence(space, range, min_share, 1) == range;
 }
 
 void space_close_round(struct space *space, double min_share, double elapsed_sec, uint64_t now,
@@ -367,7 +364,7 @@ void space_close_round(struct space *space, double min_share, double elapsed_sec
     groups_close_round(space->groups, min_share, elapsed_sec, now);
     HASH_ITER (hh, space->ranges, range, next) {
         range_close_round(range, min_share, elapsed_sec, now);
-        if (!space_may_forget(space, range, min_share, now))
+        if (!space_may_forget(space, range, min_share))
             continue;
         space_drop_range(space, range);
         n_dropped++;
@@ -401,7 +398,7 @@ size_t space_fill_gaps(struct space *space, size_t limit)
 
     for (unsigned level = 0; level < GROUP_LEVELS; level++) {
         HASH_ITER (hh, space->groups[level], group, next) {
-            if (group->claim.n_passes >= CLAIM_PASSES && !group->filled && n_made < limit)
+            if (group->claim.n_passes && !group->filled && n_made < limit)
                 n_made += space_fill_group(space, group, limit - n_made);
         }
     }

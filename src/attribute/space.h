@@ -38,8 +38,9 @@ void space_close_round(struct space *space, double min_share, double elapsed_sec
                        size_t *n_droppedp);
 
 /*
- * Ranges that no sample has fallen into, inside groups that are confirmed, are made so that they go
- * along; at most `limit`. Return: how many were made.
+ * Ranges that no sample has fallen into, inside groups that have passed once, are made: where their
+ * pages lie is then known when the group is confirmed and they go along. At most `limit`. Return:
+ * how many were made.
  */
 size_t space_fill_gaps(struct space *space, size_t limit);
 

@@ -1,17 +1,20 @@
 /*
  * numabctl: shows what numabd does and why.
  */
+#include <fcntl.h>
 #include <getopt.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "ctl/client.h"
 #include "ctl/verbs.h"
 #include "report/text.h"
 #include "util/array.h"
+#include "util/cleanup.h"
 #include "util/nsec.h"
 
 /* Above all characters, so that optopt tells a short option that does not exist from a long one. */
@@ -168,15 +171,37 @@ static int run(int argc, char **argv)
     return run_verb(argc, argv, &options);
 }
 
+/*
+ * The socket would take the number of a closed standard file, and what is printed go to numabd.
+ * Writing to the stand-in fails, as to a closed file.
+ */
+static void hold_standard_files(void)
+{
+    int fd;
+
+    do
+        fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    fd_close(fd);
+}
+
+static bool end_output(void)
+{
+    bool failed = ferror(stdout);
+
+    return fflush(stdout) == 0 && !failed;
+}
+
 int main(int argc, char **argv)
 {
     int r;
 
+    hold_standard_files();
     signal(SIGPIPE, SIG_DFL); /* `numabctl ps --watch 1 | head` ends silently */
     r = run(argc, argv);
-    if (fflush(stdout) != 0 && r == EXIT_SUCCESS) {
+    if (!end_output()) {
         perror("numabctl: cannot write");
-        r = EXIT_FAILURE;
+        r = r == EXIT_SUCCESS ? EXIT_FAILURE : r;
     }
     return r;
 }

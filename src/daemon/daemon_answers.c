@@ -1,6 +1,8 @@
 /*
  * What the daemon answers to control; in the loop thread.
  */
+#include <stdio.h>
+
 #include "daemon/daemon_state.h"
 #include "sample/sources.h"
 #include "util/nsec.h"
@@ -27,6 +29,7 @@ static void describe_source(void *userdata, const char *source, char *text, size
 static int control_doctor(void *userdata, const struct doctor_report **reportp)
 {
     struct daemon *daemon = userdata;
+    char obstacle[512];
     struct doctor_options options = {
         .probe = probe_live(),
         .topology = daemon->topology,
@@ -36,6 +39,11 @@ static int control_doctor(void *userdata, const struct doctor_report **reportp)
         .userdata = daemon->pipeline,
     };
 
+    if (!daemon_is_live(daemon)) {
+        snprintf(obstacle, sizeof obstacle, "reading %s: nothing is sampled or moved",
+                 daemon->options.root);
+        options.obstacle = obstacle;
+    }
     options.kinds = source_kinds(&options.n_kinds);
     return checkup_report(&daemon->checkup, &options, nsec_now(), reportp);
 }

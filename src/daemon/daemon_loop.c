@@ -16,6 +16,9 @@
 /* Without a source there is only to see whether one works again. */
 #define IDLE_USEC UINT64_C(10000000)
 #define TIMER_ACCURACY_USEC UINT64_C(5000)
+/* Timers that come rarely wake the CPU together. */
+#define RARELY_USEC QUIET_USEC
+#define RARELY_ACCURACY_USEC UINT64_C(1000000)
 /* Finished requests handled in one go, so that control calls come through in between. */
 #define DISPATCH_LIMIT 16
 
@@ -30,8 +33,11 @@ static void on_late(void *userdata, pid_t pid, const char *name)
 
 static int rearm(sd_event_source *timer, uint64_t usec)
 {
+    uint64_t accuracy = usec < RARELY_USEC ? TIMER_ACCURACY_USEC : RARELY_ACCURACY_USEC;
     int r = sd_event_source_set_time_relative(timer, usec);
 
+    if (r >= 0)
+        r = sd_event_source_set_time_accuracy(timer, accuracy);
     return r < 0 ? r : sd_event_source_set_enabled(timer, SD_EVENT_ONESHOT);
 }
 

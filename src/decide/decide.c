@@ -73,7 +73,7 @@ static double certainty(const struct range *range)
 
 static double memory_bound(const struct space *space)
 {
-    return space->memory_bound > 0 ? space->memory_bound : DECIDE_MEMORY_BOUND;
+    return space->memory_bound_known ? space->memory_bound : DECIDE_MEMORY_BOUND;
 }
 
 /*
@@ -100,9 +100,9 @@ static enum reason judge_gain(const struct decide_env *env, const struct candida
     if (elsewhere <= 0)
         return REASON_LOCAL;
     gain = gain_cost_now(env->topology, range) - gain_cost_on(env->topology, range, node);
-    gain *= memory_bound(candidate->space);
     if (gain <= 0)
         return REASON_LOCAL;
+    gain *= memory_bound(candidate->space);
     move->node = node;
     move->bytes = (uint64_t)(elsewhere * (double)(range->end - range->start));
     move->gain_sec = gain * certainty(range);

@@ -61,7 +61,7 @@ static int add_source(struct doctor_report *report, const struct source_kind *ki
 }
 
 static int add_sources(struct doctor_report *report, const struct doctor_options *options,
-                       const char **whop)
+                       const struct source_kind **whop)
 {
     bool works;
     int r;
@@ -71,7 +71,7 @@ static int add_sources(struct doctor_report *report, const struct doctor_options
         if (r < 0)
             return r;
         if (works && options->kinds[i].sees_who && !*whop)
-            *whop = options->kinds[i].name;
+            *whop = &options->kinds[i];
     }
     return 0;
 }
@@ -93,7 +93,7 @@ static const char *moving_obstacle(const struct doctor_facts *facts)
 }
 
 static int add_verdict(struct doctor_report *report, const struct doctor_options *options,
-                       const struct doctor_facts *facts, const char *who)
+                       const struct doctor_facts *facts, const struct source_kind *who)
 {
     struct doctor_check *check = doctor_add(report, "verdict", VERDICT);
     const char *moving = moving_obstacle(facts);
@@ -101,10 +101,16 @@ static int add_verdict(struct doctor_report *report, const struct doctor_options
 
     if (!check)
         return -ENOMEM;
+    if (options->obstacle) {
+        check->state = "missing";
+        snprintf(check->detail, sizeof check->detail, "%s", options->obstacle);
+        return 0;
+    }
     if (nodes && who && !moving) {
         snprintf(check->detail, sizeof check->detail,
-                 "%d memory nodes, %s sees who accesses, moving works",
-                 options->topology->n_memory_nodes, who);
+                 "%d memory nodes, %s sees who accesses%s%s, moving works",
+                 options->topology->n_memory_nodes, who->name, who->only ? ", only of " : "",
+                 who->only ? who->only : "");
         return 0;
     }
     check->state = "missing";
@@ -118,7 +124,7 @@ static int add_verdict(struct doctor_report *report, const struct doctor_options
 int doctor_run(struct doctor_report *report, const struct doctor_options *options)
 {
     struct doctor_facts facts;
-    const char *who = NULL;
+    const struct source_kind *who = NULL;
     int r = doctor_facts_read(&facts, options);
 
     if (r == 0)

@@ -37,6 +37,7 @@ struct doctor_options {
     const struct topology *topology;
     const struct host *host; /* /proc/self and sysctls are read through it */
     unsigned rate_hz;        /* at which sources are tried */
+    const char *obstacle;    /* why nothing is balanced whatever is found here; NULL: nothing */
     /* How a source runs now, in a few words; "" if it does not. NULL: no source runs. */
     void (*describe)(void *userdata, const char *source, char *text, size_t size);
     void *userdata;

@@ -115,6 +115,15 @@ static void fix_permission(struct doctor_check *check, const struct doctor_facts
         fix_filter(check, facts, line);
 }
 
+/* The cgroup is there, but perf does not know it: cgroup v2 brings perf along with any controller.
+ */
+static void fix_unknown_cgroup(struct doctor_check *check)
+{
+    snprintf(check->fix, sizeof check->fix,
+             "enable a controller below the root (systemd does): echo +cpu "
+             ">/sys/fs/cgroup/cgroup.subtree_control; or use a kernel with CONFIG_CGROUP_PERF");
+}
+
 /* A filter may answer ENOSYS too. */
 static void fix_absent(struct doctor_check *check, const struct doctor_facts *facts,
                        const struct call_line *line)
@@ -126,6 +135,8 @@ static void fix_absent(struct doctor_check *check, const struct doctor_facts *fa
     else if (line->call == PROBE_PERF_CGROUP && !cgroup_mounts_perf(&facts->mounts)[0])
         snprintf(check->fix, sizeof check->fix,
                  "no cgroup hierarchy for perf is mounted: mount -t cgroup2 none /sys/fs/cgroup");
+    else if (line->call == PROBE_PERF_CGROUP && facts->errors[line->call] == ENOENT)
+        fix_unknown_cgroup(check);
     else
         snprintf(check->fix, sizeof check->fix, "use a kernel with %s%s%s%s", line->option,
                  filter ? ", or allow " : "", filter ? line->syscall : "",

@@ -1,113 +1,15 @@
-/*
- * A line of proc/mounts: "cgroup2 /sys/fs/cgroup cgroup2 rw,nosuid 0 0"; blanks in a path are
- * written as \040. A line of proc/PID/cgroup: "8:perf_event,cpu:/machine/x".
- */
 #include "sample/cgroup_dir.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "util/cleanup.h"
 #include "util/procfs.h"
-#include "util/scan.h"
 
 #define DEPTH_MAX 8          /* systemd's user slices are 6 deep */
 #define DIRECTORIES_MAX 256  /* a look that costs some ms; the count is a lower bound then */
 #define PROCS_BYTES_MAX 8192 /* a thousand pids: more than anybody asks for */
-
-static bool is_octal(const char *at, const char *end)
-{
-    if (end - at < 4 || at[0] != '\\')
-        return false;
-    for (int i = 1; i < 4; i++)
-        if (at[i] < '0' || at[i] > '7')
-            return false;
-    return true;
-}
-
-static char *unescape(struct scan word)
-{
-    char *path = malloc((size_t)(word.end - word.at) + 1), *to = path;
-
-    while (path && word.at < word.end) {
-        if (is_octal(word.at, word.end)) {
-            *to++ = (char)((word.at[1] - '0') * 64 + (word.at[2] - '0') * 8 + (word.at[3] - '0'));
-            word.at += 4;
-        } else {
-            *to++ = *word.at++;
-        }
-    }
-    if (path)
-        *to = '\0';
-    return path;
-}
-
-static bool word_is(struct scan word, const char *text)
-{
-    return scan_literal(&word, text) && scan_at_end(&word);
-}
-
-/* Is `item` in the list "a,b,c"? */
-static bool list_has(struct scan list, const char *item)
-{
-    size_t size = strlen(item);
-
-    while (list.at < list.end) {
-        const char *comma = memchr(list.at, ',', (size_t)(list.end - list.at));
-        const char *end = comma ? comma : list.end;
-
-        if ((size_t)(end - list.at) == size && !memcmp(list.at, item, size))
-            return true;
-        list.at = comma ? comma + 1 : list.end;
-    }
-    return false;
-}
-
-static bool next_word(struct scan *line, struct scan *word)
-{
-    scan_blanks(line);
-    return scan_word(line, word);
-}
-
-int cgroup_mount_find(const char *mounts, struct cgroup_mount *mount)
-{
-    struct scan text = {mounts, mounts + strlen(mounts)}, line, found = {NULL, NULL};
-    struct scan device, path, type, options;
-
-    *mount = (struct cgroup_mount){0};
-    while (!mount->v1 && (scan_line(&text, &line) || !scan_at_end(&line))) {
-        if (!next_word(&line, &device) || !next_word(&line, &path) || !next_word(&line, &type) ||
-            !next_word(&line, &options))
-            continue;
-        mount->v1 = word_is(type, "cgroup") && list_has(options, "perf_event");
-        if (mount->v1 || (!found.at && word_is(type, "cgroup2")))
-            found = path;
-    }
-    if (found.at && !(mount->path = unescape(found)))
-        return -ENOMEM;
-    return 0;
-}
-
-int cgroup_dir_v1_path(const char *text, char **pathp)
-{
-    struct scan all = {text, text + strlen(text)}, line;
-
-    *pathp = NULL;
-    while (scan_line(&all, &line) || !scan_at_end(&line)) {
-        const char *names = memchr(line.at, ':', (size_t)(line.end - line.at)), *path;
-
-        if (!names++ || !(path = memchr(names, ':', (size_t)(line.end - names))))
-            continue;
-        if (!list_has((struct scan){names, path}, "perf_event"))
-            continue;
-        *pathp = strndup(path + 1, (size_t)(line.end - path - 1));
-        return *pathp ? 0 : -ENOMEM;
-    }
-    return 0;
-}
 
 bool cgroup_dir_is_usable(const char *cgroup)
 {

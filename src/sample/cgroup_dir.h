@@ -1,27 +1,9 @@
 #pragma once
 /*
- * Cgroup directories: where perf finds the cgroup of a process.
+ * Cgroup directories: their paths below the mount, and what lives in them.
  */
 #include <stdbool.h>
 #include <stddef.h>
-
-/* The hierarchy that perf_event belongs to. */
-struct cgroup_mount {
-    char *path; /* NULL: none is mounted */
-    bool v1;    /* a hierarchy of its own: paths are those of its line in /proc/PID/cgroup */
-};
-
-/*
- * Of the text of proc/mounts: the v1 hierarchy with perf_event, which then is missing from v2, else
- * the first cgroup2. The caller frees mount->path. Return: 0 or -ENOMEM.
- */
-int cgroup_mount_find(const char *mounts, struct cgroup_mount *mount);
-
-/*
- * The path in the v1 hierarchy of perf_event, of the text of proc/PID/cgroup; *pathp is NULL where
- * there is none. The caller frees it. Return: 0 or -ENOMEM.
- */
-int cgroup_dir_v1_path(const char *text, char **pathp);
 
 /*
  * A cgroup that events can be opened for: not the root, which holds everything, and within the

@@ -50,7 +50,7 @@ static bool is_octal(const char *at, const char *end)
            at[2] <= '7' && at[3] >= '0' && at[3] <= '7';
 }
 
-/* \040 and its like become the character; only octal escapes occur. */
+/* \040 and its like become the character; only octal escapes occur. Too long a path is none. */
 static void copy_point(char *to, size_t size, struct scan from)
 {
     size_t n = 0;
@@ -65,7 +65,7 @@ static void copy_point(char *to, size_t size, struct scan from)
             to[n++] = *from.at++;
         }
     }
-    to[n] = '\0';
+    to[from.at < from.end ? 0 : n] = '\0';
 }
 
 static void add_mount(struct cgroup_mounts *mounts, struct scan line)

@@ -8,6 +8,7 @@
 #include "sample/clear_run.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <time.h>
 
@@ -26,6 +27,7 @@ struct clear_attempt {
     struct clear_result *result;
     struct fault_facts facts;
     unsigned n_links;
+    int links_r; /* of the last read_link */
     uint64_t cpu_begin_nsec;
     int r;
 };
@@ -40,14 +42,27 @@ static int read_proc(const struct clear_attempt *attempt, const char *name, char
     return attempt->host->ops->read_file(attempt->host->self, path, PROC_TEXT_MAX, textp, &size);
 }
 
-static bool on_link(void *userdata, const char *target)
+/* A file that is closed meanwhile cannot be one that holds back the clear. */
+static bool on_file(void *userdata, const char *name)
 {
     struct clear_attempt *attempt = userdata;
-    enum fault_link link = fault_guard_link(target);
+    const struct host *host = attempt->host;
+    char path[64], target[PATH_MAX];
+    enum fault_link link;
 
+    snprintf(path, sizeof path, "proc/%d/fd/%.32s", attempt->task->pid, name);
+    attempt->links_r = host->ops->read_link(host->self, path, target, sizeof target);
+    if (attempt->links_r == PROCFS_GONE) {
+        attempt->links_r = 0;
+        return true;
+    }
+    if (attempt->links_r)
+        return false;
+    link = fault_guard_link(target);
     attempt->facts.has_tracker |= link == FAULT_LINK_TRACKER;
     attempt->facts.has_kvm |= link == FAULT_LINK_KVM;
-    return link == FAULT_LINK_OTHER && ++attempt->n_links < LINKS_MAX;
+    attempt->n_links++;
+    return link == FAULT_LINK_OTHER;
 }
 
 static void look_at_usage(struct clear_attempt *attempt)
@@ -78,8 +93,8 @@ static void look_at_links(struct clear_attempt *attempt)
     int r;
 
     snprintf(path, sizeof path, "proc/%d/fd", attempt->task->pid);
-    r = attempt->host->ops->read_links(attempt->host->self, path, on_link, attempt);
-    attempt->facts.links_known = !r && attempt->n_links < LINKS_MAX;
+    r = attempt->host->ops->list_folder(attempt->host->self, path, LINKS_MAX, on_file, attempt);
+    attempt->facts.links_known = !r && !attempt->links_r && attempt->n_links < LINKS_MAX;
 }
 
 /* The last word before the write. */

@@ -78,7 +78,7 @@ const char *fault_verdict_text(enum fault_verdict verdict)
         [FAULT_TRACED] = "is traced",
         [FAULT_TOO_LARGE] = "clearing would stop it for over 20 ms",
         [FAULT_LATE] = "clearing did not end in time",
-        [FAULT_REFUSED] = "the kernel refused the clear",
+        [FAULT_REFUSED] = "the kernel refused the clear (CAP_DAC_OVERRIDE missing?)",
     };
 
     return texts[verdict];

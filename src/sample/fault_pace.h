@@ -20,7 +20,7 @@
 /* What one window cost, and what the target used meanwhile. */
 struct fault_bill {
     double clear_sec;  /* its mmap_lock was held for */
-    uint64_t n_faults; /* minor faults of it in the window, whatever their cause */
+    uint64_t n_faults; /* minor faults of it until the next clear, whatever their cause */
     double fault_sec;  /* each */
     double cpu_sec;    /* CPU time of the target in the window */
     double window_sec; /* > 0 */

@@ -6,6 +6,7 @@
 
 #include "sample/fault_pace.h"
 #include "util/array.h"
+#include "util/pid_array.h"
 
 void fault_targets_deinit(struct fault_targets *targets)
 {
@@ -18,17 +19,7 @@ void fault_targets_deinit(struct fault_targets *targets)
 /* Return: where the pid is or belongs. */
 static size_t position_of(const struct fault_targets *targets, pid_t pid)
 {
-    size_t low = 0, high = targets->n_items;
-
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-
-        if (targets->items[middle].pid < pid)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return PID_ARRAY_POSITION(targets->items, targets->n_items, pid);
 }
 
 struct fault_target *fault_targets_find(const struct fault_targets *targets, pid_t pid)
@@ -129,6 +120,21 @@ size_t fault_targets_n_active(const struct fault_targets *targets)
     return n;
 }
 
+static bool is_due(const struct fault_target *target, uint64_t now)
+{
+    return target->present && !target->in_flight && target->phase == FAULT_WAITING &&
+           target->due_nsec <= now;
+}
+
+size_t fault_targets_n_due(const struct fault_targets *targets, uint64_t now)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < targets->n_items; i++)
+        n += is_due(&targets->items[i], now);
+    return n;
+}
+
 struct fault_target *fault_targets_next_due(const struct fault_targets *targets, uint64_t now)
 {
     struct fault_target *first = NULL;
@@ -136,8 +142,7 @@ struct fault_target *fault_targets_next_due(const struct fault_targets *targets,
     for (size_t i = 0; i < targets->n_items; i++) {
         struct fault_target *target = &targets->items[i];
 
-        if (target->present && !target->in_flight && target->phase == FAULT_WAITING &&
-            target->due_nsec <= now && (!first || target->due_nsec < first->due_nsec))
+        if (is_due(target, now) && (!first || target->due_nsec < first->due_nsec))
             first = target;
     }
     return first;

@@ -34,6 +34,8 @@ struct fault_target {
     uint64_t interval_nsec;
     double sec_per_page;        /* of its own clears; 0: none yet */
     struct clear_result opened; /* what the clear found; valid while open or looking */
+    struct clear_result looked; /* at the end of the last window; begin_nsec 0: none yet */
+    double tail_rate; /* minor faults a second between the last window and the next clear */
     struct fault_window window;
 };
 
@@ -58,6 +60,9 @@ struct fault_target *fault_targets_find(const struct fault_targets *targets, pid
 
 /* How many have their events open. */
 size_t fault_targets_n_active(const struct fault_targets *targets);
+
+/* How many may be cleared at `now`. */
+size_t fault_targets_n_due(const struct fault_targets *targets, uint64_t now);
 
 /* The one that waits longest and may be cleared at `now`, or NULL. */
 struct fault_target *fault_targets_next_due(const struct fault_targets *targets, uint64_t now);

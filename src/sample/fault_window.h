@@ -13,10 +13,11 @@
 #define FAULT_WINDOW_FAULTS_MAX ((size_t)16384)
 
 /*
- * A fault says that the thread wrote to the page, not how often: it counts for no more than one
- * timer sample at the default rate of 250 Hz.
+ * A fault says that the thread wrote to the page, not how often: it counts for no more than a tenth
+ * of a window. With huge pages a thread has few faults, and each stands for all its work on 2 MiB;
+ * at 4 ms, one timer sample, such memory never seemed worth a move.
  */
-#define FAULT_WEIGHT_MAX_SEC 0.004
+#define FAULT_WEIGHT_MAX_SEC 0.1
 
 /* All zero is an empty one. */
 struct fault_window {

@@ -7,7 +7,7 @@
  *     ranges -> next (one list per process) -> scan in flight -> armed -> scan in flight -> sink
  *
  * A process has at most one scan with the workers, so that one that is stuck costs one worker.
- * Scans can outlive the source: they share only the link with it, as the timer's requests do.
+ * Scans can outlive the source: they share only the link with it (source_link.h).
  *
  * When the bitmap or the frames are refused, the next round says so, and the sampler takes the
  * source out.
@@ -22,19 +22,16 @@
 #include "sample/idle_process.h"
 #include "sample/idle_scan.h"
 #include "sample/idle_turn.h"
+#include "sample/source_link.h"
 #include "util/nsec.h"
+#include "util/pid_array.h"
 
 #define REQUEST_TIMEOUT_NSEC (2 * NSEC_PER_SEC)
 #define REQUEST_LANE 0
 
-struct idle_link {
-    unsigned n_refs;        /* atomic: workers give up theirs too */
-    struct idle_page *idle; /* loop thread only; NULL once it is freed */
-};
-
 struct idle_request {
     struct work work;
-    struct idle_link *link;
+    struct source_link *link;
     struct host host;
     uint64_t start_ticks;
     uint64_t when_nsec; /* of the round */
@@ -47,7 +44,7 @@ struct idle_request {
 struct idle_page {
     struct source_options options; /* pointers are the caller's: `host` and `cpu_skip` are NULL */
     struct host host;
-    struct idle_link *link;
+    struct source_link *link;
     struct idle_processes processes;
     struct idle_turn turn;
     struct idle_budget budget;
@@ -57,18 +54,11 @@ struct idle_page {
     struct source_reason reason; /* why */
 };
 
-static struct idle_link *link_unref(struct idle_link *link)
-{
-    if (link && __atomic_sub_fetch(&link->n_refs, 1, __ATOMIC_ACQ_REL) == 0)
-        free(link);
-    return NULL;
-}
-
 static struct idle_request *request_free(struct idle_request *request)
 {
     if (!request)
         return NULL;
-    link_unref(request->link);
+    source_link_unref(request->link);
     idle_scan_deinit(&request->scan);
     free(request);
     return NULL;
@@ -139,7 +129,7 @@ static void idle_take_result(struct idle_page *idle, struct idle_process *proces
 static void request_work_done(struct work *work)
 {
     CLEANUP(request_freep) struct idle_request *request = (struct idle_request *)work;
-    struct idle_page *idle = request->link->idle;
+    struct idle_page *idle = request->link->owner;
     struct idle_process *process;
 
     if (!idle)
@@ -187,8 +177,7 @@ static struct idle_request *request_new(struct idle_page *idle, struct idle_proc
     request->scan.next = process->next;
     process->armed = IDLE_ARMED_NULL;
     process->next = (struct page_frames){0};
-    request->link = idle->link;
-    __atomic_add_fetch(&idle->link->n_refs, 1, __ATOMIC_RELAXED);
+    request->link = source_link_ref(idle->link);
     return request;
 }
 
@@ -210,17 +199,9 @@ static void idle_submit(struct idle_page *idle)
 
 static const struct sample_target *round_find(const struct sample_round *round, pid_t pid)
 {
-    size_t low = 0, high = round->n_targets;
+    size_t at = PID_ARRAY_POSITION(round->targets, round->n_targets, pid);
 
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-
-        if (round->targets[middle].pid < pid)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < round->n_targets && round->targets[low].pid == pid ? &round->targets[low] : NULL;
+    return at < round->n_targets && round->targets[at].pid == pid ? &round->targets[at] : NULL;
 }
 
 /* What was armed of a process is worth checking as long as it is a target. */
@@ -300,9 +281,7 @@ static struct idle_page *idle_page_free(struct idle_page *idle)
     if (!idle)
         return NULL;
     idle_processes_deinit(&idle->processes);
-    if (idle->link)
-        idle->link->idle = NULL;
-    link_unref(idle->link);
+    source_link_cut(idle->link);
     free(idle);
     return NULL;
 }
@@ -334,10 +313,9 @@ int idle_page_new(struct source *source, const struct source_options *options,
     idle = calloc(1, sizeof *idle);
     if (!idle)
         return -ENOMEM;
-    idle->link = calloc(1, sizeof *idle->link);
+    idle->link = source_link_new(idle);
     if (!idle->link)
         return -ENOMEM;
-    *idle->link = (struct idle_link){.n_refs = 1, .idle = idle};
     idle->options = *options;
     idle->options.host = NULL;
     idle->options.cpu_skip = NULL;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "util/array.h"
+#include "util/pid_array.h"
 
 static void process_forget(struct idle_process *process)
 {
@@ -22,17 +23,7 @@ void idle_processes_deinit(struct idle_processes *processes)
 /* Return: where the pid is or belongs. */
 static size_t find_position(const struct idle_processes *processes, pid_t pid)
 {
-    size_t low = 0, high = processes->n;
-
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-
-        if (processes->items[middle].pid < pid)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return PID_ARRAY_POSITION(processes->items, processes->n, pid);
 }
 
 struct idle_process *idle_processes_find(const struct idle_processes *processes, pid_t pid)

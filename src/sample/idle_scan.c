@@ -164,6 +164,8 @@ int idle_scan_arm(const struct host *host, pid_t pid, struct idle_scan *scan)
     scan->n_unresolved += next.n - armed.frames.n;
     if (armed.frames.n == 0) /* do not keep files open for nothing */
         return 0;
+    /* Until the check every armed process holds its pagemap; these flags are everybody's. */
+    armed.files.kpageflags = fd_close(armed.files.kpageflags);
     scan->armed = armed;
     armed = IDLE_ARMED_NULL;
     return 0;

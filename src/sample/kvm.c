@@ -43,7 +43,7 @@ struct kvm {
     struct host host;
     double tick_sec;
     struct sample_counts counts;
-    struct kvm_link *link;
+    struct source_link *link;
     struct kvm_processes processes;
     pid_t looked_pid; /* the last one; the next in order is the next one's turn */
 };
@@ -118,7 +118,7 @@ static void kvm_take_result(struct kvm *kvm, struct kvm_process *process,
 static void request_work_done(struct work *work)
 {
     CLEANUP(kvm_request_freep) struct kvm_request *request = (struct kvm_request *)work;
-    struct kvm *kvm = request->link->kvm;
+    struct kvm *kvm = request->link->owner;
     struct kvm_process *process = kvm ? kvm_processes_find(&kvm->processes, work->pid) : NULL;
 
     if (!process || process->serial != request->serial)
@@ -229,9 +229,7 @@ static struct kvm *kvm_free(struct kvm *kvm)
     if (!kvm)
         return NULL;
     kvm_processes_deinit(&kvm->processes);
-    if (kvm->link)
-        kvm->link->kvm = NULL;
-    kvm_link_unref(kvm->link);
+    source_link_cut(kvm->link);
     free(kvm);
     return NULL;
 }
@@ -266,14 +264,19 @@ static int kvm_probe(const struct host *host, struct source_reason *reason)
     int r;
 
     r = host->ops->read_file(host->self, "proc/misc", MISC_BYTES, &text, &size);
-    if (r < 0)
+    if (r == -ENOMEM)
         return r;
     if (!r && misc_has_kvm(text, size))
         return 0;
-    snprintf(reason->text, sizeof reason->text,
-             r == PROCFS_DENIED ? "reading /proc/misc is not permitted"
-                                : "no kvm in /proc/misc: no KVM here, or its module (kvm_intel, "
-                                  "kvm_amd) is not loaded");
+    if (r < 0)
+        snprintf(reason->text, sizeof reason->text, "/proc/misc: %s%s", strerrordesc_np(-r),
+                 r == -EMFILE ? ": raise LimitNOFILE=" : "");
+    else
+        snprintf(reason->text, sizeof reason->text,
+                 r == PROCFS_DENIED
+                     ? "reading /proc/misc is not permitted"
+                     : "no kvm in /proc/misc: no KVM here, or its module (kvm_intel, "
+                       "kvm_amd) is not loaded");
     return SOURCE_UNAVAILABLE;
 }
 
@@ -297,7 +300,7 @@ int kvm_new(struct source *source, const struct source_options *options,
     kvm = calloc(1, sizeof *kvm);
     if (!kvm)
         return -ENOMEM;
-    kvm->link = kvm_link_new(kvm);
+    kvm->link = source_link_new(kvm);
     if (!kvm->link)
         return -ENOMEM;
     kvm->options = *options;

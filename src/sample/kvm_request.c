@@ -7,24 +7,9 @@
 
 #define REQUEST_TIMEOUT_NSEC (2 * NSEC_PER_SEC)
 
-struct kvm_link *kvm_link_new(struct kvm *kvm)
-{
-    struct kvm_link *link = calloc(1, sizeof *link);
-
-    if (link)
-        *link = (struct kvm_link){.n_refs = 1, .kvm = kvm};
-    return link;
-}
-
-struct kvm_link *kvm_link_unref(struct kvm_link *link)
-{
-    if (link && __atomic_sub_fetch(&link->n_refs, 1, __ATOMIC_ACQ_REL) == 0)
-        free(link);
-    return NULL;
-}
-
-int kvm_request_new(struct kvm_request **requestp, struct kvm_link *link, const struct host *host,
-                    const struct kvm_process *process, bool looks, const struct work_ops *ops)
+int kvm_request_new(struct kvm_request **requestp, struct source_link *link,
+                    const struct host *host, const struct kvm_process *process, bool looks,
+                    const struct work_ops *ops)
 {
     CLEANUP(kvm_request_freep) struct kvm_request *request = calloc(1, sizeof *request);
     int r;
@@ -43,8 +28,7 @@ int kvm_request_new(struct kvm_request **requestp, struct kvm_link *link, const 
     r = looks ? 0 : vmm_copy(&request->vmm, &process->vmm);
     if (r)
         return r;
-    request->link = link;
-    __atomic_add_fetch(&link->n_refs, 1, __ATOMIC_RELAXED);
+    request->link = source_link_ref(link);
     *requestp = TAKE(request);
     return 0;
 }
@@ -53,7 +37,7 @@ struct kvm_request *kvm_request_free(struct kvm_request *request)
 {
     if (!request)
         return NULL;
-    kvm_link_unref(request->link);
+    source_link_unref(request->link);
     vmm_deinit(&request->vmm);
     free(request);
     return NULL;

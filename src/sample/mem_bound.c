@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "util/array.h"
+#include "util/pid_array.h"
 
 #define CYCLES_MIN 1000000 /* half a millisecond: start-up noise */
 #define LATENCIES_MIN 16   /* fewer tell no share */
@@ -59,17 +60,7 @@ struct mem_bound *mem_bound_free(struct mem_bound *bound)
 
 static size_t items_position(const struct mem_bound *bound, pid_t pid)
 {
-    size_t low = 0, high = bound->n_items;
-
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-
-        if (bound->items[middle].pid < pid)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return PID_ARRAY_POSITION(bound->items, bound->n_items, pid);
 }
 
 /* NULL: out of memory. */

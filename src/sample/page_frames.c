@@ -125,7 +125,7 @@ static void frame_judge(const struct host *host, struct page_files *files, struc
     flags = head_find(host, files, frame->pfn, &frame->head);
     if (files->without_flags)
         frame->head = frame->pfn;
-    else if (!(flags & FLAG(LRU)) || flags & FLAG(KSM))
+    else if (!(flags & FLAG(LRU)))
         frame->pfn = frame->head = 0;
 }
 

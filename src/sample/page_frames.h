@@ -44,8 +44,9 @@ enum {
 
 /*
  * Looks up pfn and head of n addresses. Both are 0 for pages that are absent or swapped, and, where
- * kpageflags can be read, for those that are on no LRU list (hugetlb, the zero page, isolated ones)
- * or shared by KSM. Blocks on the process's mmap_lock.
+ * kpageflags can be read, for those that are on no LRU list (hugetlb, the zero page, isolated
+ * ones). KSM pages cannot be told: kernels such as 6.12 flag every anonymous page as one. Blocks on
+ * the process's mmap_lock.
  * Return: 0, a condition above, or a negative errno.
  */
 int page_frames_read(const struct host *host, pid_t pid, struct page_files *files,

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -89,6 +90,18 @@ static int live_watch(void *self, int epoll_fd, int fd)
     return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? error_errno() : 0;
 }
 
+/*
+ * Only the poll state tells. It takes the wake-up of a ring that has just become half full, which
+ * the next drain, not later than that of the round, makes good.
+ */
+static bool live_has_ended(void *self, int fd)
+{
+    struct pollfd state = {.fd = fd};
+
+    (void)self;
+    return poll(&state, 1, 0) > 0 && state.revents & POLLHUP;
+}
+
 static int live_open_dir(void *self, const char *path)
 {
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -166,6 +179,7 @@ struct perf_kernel perf_kernel_live(void)
         .map = live_map,
         .unmap = live_unmap,
         .watch = live_watch,
+        .has_ended = live_has_ended,
         .open_dir = live_open_dir,
         .dir_id = live_dir_id,
         .count_processes = live_count_processes,

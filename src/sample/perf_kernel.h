@@ -35,6 +35,8 @@ struct perf_kernel_ops {
     int (*map)(void *self, int fd, size_t bytes, void **mapp);
     void (*unmap)(void *self, void *map, size_t bytes);
     int (*watch)(void *self, int epoll_fd, int fd);
+    /* Has the task that the event is of ended, or left it behind (exec)? It stays silent then. */
+    bool (*has_ended)(void *self, int fd);
 
     int (*open_dir)(void *self, const char *path);
     /* What tells a directory from a later one of the same name. */

@@ -52,8 +52,8 @@ int perf_refusal_open(int error, const struct host *host, struct source_reason *
         return refuse_permission(error, host, reason);
     case EMFILE:
         snprintf(reason->text, sizeof reason->text,
-                 "perf_event_open: %s: two files per CPU are needed, RLIMIT_NOFILE is %llu: raise "
-                 "LimitNOFILE=",
+                 "perf_event_open: %s: each CPU takes a file and one more for each cgroup, "
+                 "RLIMIT_NOFILE is %llu: raise LimitNOFILE=",
                  strerrordesc_np(error), limit_soft(RLIMIT_NOFILE));
         return SOURCE_UNAVAILABLE;
     case ENFILE:

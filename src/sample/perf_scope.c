@@ -185,6 +185,7 @@ void perf_scope_read(struct perf_scope *scope,
             ring_read(&reading.ring->ring, &scope->ring_counts, on_record, &reading);
     }
     scope_events_sweep(&scope->events);
+    scope_go_on(scope);
 }
 
 /* value x enabled / running, for counters that had to share the PMU. */
@@ -196,8 +197,8 @@ static uint64_t count_scaled(const struct perf_kernel_count *count)
                       (double)count->running_nsec);
 }
 
-static uint64_t place_count(const struct perf_scope *scope, const struct scope_place *place,
-                            size_t event)
+static uint64_t place_read(const struct perf_scope *scope, const struct scope_place *place,
+                           size_t event)
 {
     const struct perf_kernel *kernel = &scope->events.kernel;
     uint64_t sum = 0;
@@ -210,6 +211,17 @@ static uint64_t place_count(const struct perf_scope *scope, const struct scope_p
             sum += count_scaled(&count);
     }
     return sum;
+}
+
+/* However many targets it covers, each of its events is read once a round. */
+static uint64_t place_count(const struct perf_scope *scope, struct scope_place *place, size_t event)
+{
+    struct scope_sum *sum = &place->sums[event];
+
+    if (sum->round != scope->facts.round)
+        *sum = (struct scope_sum){.count = place_read(scope, place, event),
+                                  .round = scope->facts.round};
+    return sum->count;
 }
 
 static bool place_covers(const struct scope_place *place, const struct scope_process *process)
@@ -231,7 +243,7 @@ int perf_scope_count(struct perf_scope *scope, size_t event, const struct sample
                      uint64_t *countp)
 {
     const struct scope_process *process = scope_facts_process(&scope->facts, target->pid);
-    const struct scope_place *place, *next;
+    struct scope_place *place, *next;
     bool found = false;
 
     *countp = 0;

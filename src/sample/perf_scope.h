@@ -62,7 +62,11 @@ int perf_scope_new_from_kernel(struct perf_scope **scopep, const struct perf_sco
 struct perf_scope *perf_scope_free(struct perf_scope *scope);
 CLEANUP_DEFINE(struct perf_scope *, perf_scope_free)
 
-/* Opens, closes and re-rates so that the targets are covered. Return: as source_ops.round. */
+/*
+ * Opens, closes and re-rates so that the targets are covered. On a large machine that takes a
+ * while; what does not fit into the loop's slice is done by the reads that follow. Return: as
+ * source_ops.round.
+ */
 int perf_scope_round(struct perf_scope *scope, const struct sample_round *round,
                      struct source_reason *reason);
 
@@ -80,7 +84,8 @@ void perf_scope_read(struct perf_scope *scope,
 /*
  * The sums of the no_sample counting events `event` of the place that covers the target, since it
  * was opened, scaled to the time that it was enabled where the PMU was shared. It falls back when a
- * thread or a CPU goes, or the place changes. Each CPU is interrupted once.
+ * thread or a CPU goes, or the place changes. Each CPU is interrupted once a round: until the next
+ * one the sums stay the same.
  * Return: 0, or PERF_SCOPE_UNCOUNTED when no such place exists.
  */
 enum {

@@ -1,7 +1,8 @@
 /*
  * The host with notes. Its functions run in workers.
  *
- * What sources read (code bytes, their own files) is not noted: their accesses are.
+ * What sources read and write (code bytes, pagemap, clear_refs, the idle bitmap) is not noted:
+ * their accesses are.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -84,13 +85,51 @@ static int read_maps(void *self, pid_t pid, int *fdp, char **bufp, size_t *sizep
     return r;
 }
 
+static int list_folder(void *self, const char *path, size_t limit,
+                       bool (*visit)(void *userdata, const char *name), void *userdata)
+{
+    const struct host *host = &((struct recorder *)self)->host;
+
+    return host->ops->list_folder(host->self, path, limit, visit, userdata);
+}
+
+static int read_link(void *self, const char *path, char *text, size_t size)
+{
+    const struct host *host = &((struct recorder *)self)->host;
+
+    return host->ops->read_link(host->self, path, text, size);
+}
+
 static ssize_t read_memory(void *self, pid_t pid, const struct iovec *local,
                            const struct iovec *remote, size_t n)
 {
-    struct recorder *recorder = self;
-    const struct host *host = &recorder->host;
+    const struct host *host = &((struct recorder *)self)->host;
 
     return host->ops->read_memory(host->self, pid, local, remote, n);
+}
+
+static int write_file(void *self, const char *path, const char *text, bool (*check)(void *userdata),
+                      void *userdata)
+{
+    const struct host *host = &((struct recorder *)self)->host;
+
+    return host->ops->write_file(host->self, path, text, check, userdata);
+}
+
+static ssize_t pread_file(void *self, const char *path, int *fdp, uint64_t offset, void *buf,
+                          size_t size)
+{
+    const struct host *host = &((struct recorder *)self)->host;
+
+    return host->ops->pread_file(host->self, path, fdp, offset, buf, size);
+}
+
+static ssize_t pwrite_file(void *self, const char *path, int *fdp, uint64_t offset, const void *buf,
+                           size_t size)
+{
+    const struct host *host = &((struct recorder *)self)->host;
+
+    return host->ops->pwrite_file(host->self, path, fdp, offset, buf, size);
 }
 
 static void note_call(struct recorder *recorder, const struct trace_call *call)
@@ -146,16 +185,24 @@ static uint64_t cpu_nsec(void *self)
     return host_cpu_nsec(&recorder->host);
 }
 
+/* What a host need not have stays as it is there. */
 struct host recorder_host(struct recorder *recorder, const struct host *host)
 {
-    static const struct host_ops ops = {
-        .read_file = read_file,
-        .read_maps = read_maps,
-        .read_memory = read_memory,
-        .move_pages = move_pages,
-        .cpu_nsec = cpu_nsec,
-    };
+    const struct host_ops *ops = host->ops;
 
     recorder->host = *host;
-    return (struct host){.ops = &ops, .self = recorder, .page_bytes = host->page_bytes};
+    recorder->host_ops = (struct host_ops){
+        .read_file = read_file,
+        .read_maps = read_maps,
+        .list_folder = ops->list_folder ? list_folder : NULL,
+        .read_link = ops->read_link ? read_link : NULL,
+        .read_memory = read_memory,
+        .move_pages = move_pages,
+        .write_file = ops->write_file ? write_file : NULL,
+        .cpu_nsec = cpu_nsec,
+        .pread_file = ops->pread_file ? pread_file : NULL,
+        .pwrite_file = ops->pwrite_file ? pwrite_file : NULL,
+    };
+    return (struct host){
+        .ops = &recorder->host_ops, .self = recorder, .page_bytes = host->page_bytes};
 }

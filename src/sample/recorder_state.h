@@ -40,6 +40,7 @@ struct recorder {
     struct recorded_process *processes;
     struct node *room; /* [n_node_ids] as last written */
     struct host host;
+    struct host_ops host_ops;
     struct procs procs;
     struct procs_ops procs_ops;
     struct access_sink sink;

@@ -175,8 +175,9 @@ int replay_pages_most(const struct replay_pages *pages, pid_t pid, uint64_t star
     uint64_t n_on[TOPOLOGY_NODE_MAX] = {0}, step = BLOCK_PAGES * pages->page_bytes;
     int most = -1;
 
-    for (uint64_t addr = start - start % step; addr < end; addr += step) {
-        const struct replay_block *block = find_block(pages, pid, addr);
+    /* By number: at the end of the addresses the next one would be 0. */
+    for (uint64_t number = start / step; start < end && number <= (end - 1) / step; number++) {
+        const struct replay_block *block = find_block(pages, pid, number * step);
 
         if (block)
             count_block(pages, block, start, end, n_on);

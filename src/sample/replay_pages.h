@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Kept are pages of at most so many blocks of 512: 512 GiB of 2 MiB each, 800 MiB here. */
+/* Kept are pages of at most so many blocks of 512: 512 GiB of 2 MiB each, 1.1 GiB here. */
 #define REPLAY_BLOCKS_MAX ((size_t)1 << 18)
 
 struct replay_block;

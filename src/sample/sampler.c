@@ -12,14 +12,13 @@
 #include <unistd.h>
 
 #include "sample/rate.h"
+#include "sample/retry.h"
 #include "util/array.h"
 #include "util/error.h"
 #include "util/nsec.h"
 
-#define RETRY_LEAST_NSEC (1 * NSEC_PER_SEC)
-#define RETRY_MOST_NSEC (600 * NSEC_PER_SEC)
 /* A source that worked for so long starts over with the shortest delay. */
-#define RETRY_FORGET_NSEC (60 * NSEC_PER_SEC)
+#define LASTED_NSEC (60 * NSEC_PER_SEC)
 
 void source_deinit(struct source *source)
 {
@@ -36,8 +35,8 @@ struct slot {
     bool wanted;
     bool failed; /* it was tried; `reason` says why it does not work */
     struct source_reason reason;
-    uint64_t made_nsec;
-    uint64_t retry_nsec, delay_nsec;
+    uint64_t made_nsec; /* 0: not made since it failed */
+    struct retry retry;
 };
 
 struct sampler {
@@ -48,7 +47,7 @@ struct sampler {
     unsigned rate_hz;
     double sampling_budget, cpu_budget;
     int epoll_fd;
-    char why[256];
+    char why[256], gap[256];
 };
 
 static bool slot_works(const struct slot *slot)
@@ -69,12 +68,10 @@ static bool is_idle_spare(const struct sampler *sampler, size_t i)
 
 static void slot_postpone(struct slot *slot, uint64_t now)
 {
-    bool lasted = slot->made_nsec && slot->made_nsec + RETRY_FORGET_NSEC < now;
-
-    slot->delay_nsec = slot->delay_nsec && !lasted ? slot->delay_nsec * 2 : RETRY_LEAST_NSEC;
-    if (slot->delay_nsec > RETRY_MOST_NSEC)
-        slot->delay_nsec = RETRY_MOST_NSEC;
-    slot->retry_nsec = now + slot->delay_nsec;
+    if (slot->made_nsec && slot->made_nsec + LASTED_NSEC < now)
+        slot->retry = (struct retry){0};
+    slot->made_nsec = 0;
+    retry_failed(&slot->retry, now);
     slot->failed = true;
 }
 
@@ -94,15 +91,19 @@ static int slot_make(struct sampler *sampler, struct slot *slot, uint64_t now)
     bool again = slot->failed;
     int r;
 
-    options.rate_hz = sampler_rate(sampler, false);
+    options.rate_hz =
+        rate_most(sampler->rate_hz, sampler->sampling_budget, sampler->options.sample_cost_nsec);
     options.epoll_fd = sampler->epoll_fd;
     r = slot->kind->make(&slot->source, &options, &slot->reason);
-    if (r == SOURCE_UNAVAILABLE) {
+    if (r == -ENOMEM)
+        return r;
+    /* Whatever befell one source, the others are told their targets all the same. */
+    if (r < 0)
+        snprintf(slot->reason.text, sizeof slot->reason.text, "%s", strerrordesc_np(-r));
+    if (r) {
         slot_postpone(slot, now);
         return 0;
     }
-    if (r < 0)
-        return r;
     slot->failed = false;
     slot->made_nsec = now;
     if (again)
@@ -121,25 +122,47 @@ static int sampler_choose(struct sampler *sampler, uint64_t now)
         if (!slot->wanted || is_idle_spare(sampler, i))
             source_deinit(&slot->source);
         else if (!slot_works(slot) && slot->kind->make &&
-                 (!slot->failed || slot->retry_nsec <= now))
+                 (!slot->failed || retry_is_due(&slot->retry, now)))
             r = slot_make(sampler, slot, now);
     }
     return r;
 }
 
-static void sampler_explain(struct sampler *sampler)
+static bool sees_all(const struct sampler *sampler)
 {
-    sampler->why[0] = '\0';
-    if (sampler_sees_who(sampler))
-        return;
-    snprintf(sampler->why, sizeof sampler->why,
-             "no source that sees who accesses memory is wanted");
+    for (size_t i = 0; i < sampler->n_slots; i++)
+        if (slot_works(&sampler->slots[i]) && sampler->slots[i].kind->sees_who &&
+            !sampler->slots[i].kind->only)
+            return true;
+    return false;
+}
+
+/*
+ * The last that failed asks for least. That there are no guests explains nothing where another
+ * source, which would see all, failed too.
+ */
+static const char *why_unseen(const struct sampler *sampler)
+{
+    const struct slot *last = NULL;
+
     for (size_t i = 0; i < sampler->n_slots; i++) {
         const struct slot *slot = &sampler->slots[i];
 
-        if (slot->wanted && slot->failed && slot->kind->sees_who)
-            snprintf(sampler->why, sizeof sampler->why, "%s", slot->reason.text);
+        if (slot->wanted && slot->failed && slot->kind->sees_who &&
+            (!slot->kind->only || !last || last->kind->only))
+            last = slot;
     }
+    return last ? last->reason.text : "no source that sees who accesses memory is wanted";
+}
+
+static void sampler_explain(struct sampler *sampler)
+{
+    sampler->why[0] = sampler->gap[0] = '\0';
+    if (!sampler_sees_who(sampler))
+        snprintf(sampler->why, sizeof sampler->why, "%s", why_unseen(sampler));
+    else if (!sees_all(sampler))
+        snprintf(sampler->gap, sizeof sampler->gap, "only some processes are seen: %.220s",
+                 why_unseen(sampler));
 }
 
 /* CPU time per second: of one CPU, and a hundredth of that for each CPU. */
@@ -153,13 +176,20 @@ static double cpu_budget(const struct sampler *sampler, const struct config *con
     return config->cpu_budget_permyriad / 10000.0 * (1 + n_cpus / 100.0);
 }
 
+static bool is_wanted(const struct config *config, const struct source_kind *kind, size_t i)
+{
+    if (kind->by_rule && !config->write_fault.n_rules)
+        return false;
+    return config->source_mask & (UINT32_C(1) << i);
+}
+
 void sampler_configure(struct sampler *sampler, const struct config *config)
 {
     sampler->rate_hz = config->rate_hz;
     sampler->sampling_budget = config->sampling_budget_permyriad / 10000.0;
     sampler->cpu_budget = cpu_budget(sampler, config);
     for (size_t i = 0; i < sampler->options.n_kinds; i++)
-        sampler->slots[i].wanted = config->source_mask & (UINT32_C(1) << i);
+        sampler->slots[i].wanted = is_wanted(config, &sampler->options.kinds[i], i);
 }
 
 int sampler_new(struct sampler **samplerp, const struct sampler_options *options,
@@ -228,6 +258,11 @@ const char *sampler_why(const struct sampler *sampler)
     return sampler->why;
 }
 
+const char *sampler_gap(const struct sampler *sampler)
+{
+    return sampler->gap;
+}
+
 /*
  * A thread or a CPU that has gone hangs up for ever: its fd is closed in the next round; until then
  * it must not wake the loop again.
@@ -259,10 +294,10 @@ int sampler_drain(struct sampler *sampler)
     return r;
 }
 
-unsigned sampler_rate(const struct sampler *sampler, bool stable)
+unsigned sampler_rate(const struct sampler *sampler, enum pace_level level)
 {
     return rate_hz(&sampler->rate, sampler->rate_hz, sampler->sampling_budget,
-                   sampler->options.sample_cost_nsec, stable);
+                   sampler->options.sample_cost_nsec, level);
 }
 
 void sampler_spend(struct sampler *sampler, uint64_t cpu_nsec, uint64_t elapsed_nsec)
@@ -323,6 +358,8 @@ void sampler_state(const struct sampler *sampler, size_t i, struct source_state 
         state->counts = *ops->counts(slot->source.self);
     if (ops && ops->describe)
         ops->describe(slot->source.self, state->text, sizeof state->text);
+    else if (!ops && !slot->wanted && slot->kind->by_rule)
+        snprintf(state->text, sizeof state->text, "not used: no rule names a process for it");
     else if (!ops && !slot->wanted)
         snprintf(state->text, sizeof state->text, "not among the configured sources");
     else if (!ops && is_idle_spare(sampler, i))

@@ -163,6 +163,7 @@ int scope_events_open(struct scope_events *events, const struct scope_event_requ
     event = calloc(1, sizeof *event);
     if (!event)
         return -ENOMEM;
+    events->n_calls++;
     r = open_fd(events, &attr, request, &event->fd);
     if (r == 0) {
         r = kernel->ops->id(kernel->self, event->fd, &event->id);
@@ -211,6 +212,7 @@ void scope_event_set_rate(struct scope_events *events, struct scope_event *event
     if (!kind_has_rate(kind) || rate_hz == event->rate_hz)
         return;
     scope_event_account(events, event);
+    events->n_calls++;
     if (kernel->ops->set_period(kernel->self, event->fd, rate_value(kind, rate_hz)) < 0) {
         events->n_failures++;
         return;
@@ -237,6 +239,7 @@ struct scope_event *scope_event_retire(struct scope_events *events, struct scope
     event->fd = -1;
     event->ring->n_events--;
     events->n_open--;
+    events->n_retired++;
     return NULL;
 }
 
@@ -265,15 +268,19 @@ static void sweep_rings(struct scope_events *events)
     events->n_rings = n_kept;
 }
 
+/* Each drain comes here: thousands of open events are not gone through for nothing. */
 void scope_events_sweep(struct scope_events *events)
 {
     struct scope_event *event, *next;
 
     HASH_ITER (hh, events->by_id, event, next) {
+        if (events->n_retired == 0)
+            break;
         if (event->fd >= 0)
             continue;
         HASH_DELETE(hh, events->by_id, event);
         free(event);
+        events->n_retired--;
     }
     sweep_rings(events);
 }

@@ -1,9 +1,11 @@
 #include "sample/scope_facts.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "sample/cgroup_dir.h"
 #include "util/cleanup.h"
 
 #define MOUNTS_BYTES_MAX ((size_t)4 << 20) /* hosts of containers have thousands of mounts */
@@ -44,8 +46,13 @@ static void facts_sweep(struct scope_facts *facts, unsigned round, uint64_t now)
 void scope_facts_deinit(struct scope_facts *facts)
 {
     facts_sweep(facts, UINT32_MAX, NSEC_NEVER);
-    free(facts->mount.path);
-    facts->mount.path = NULL;
+}
+
+const char *scope_facts_mount(const struct scope_facts *facts)
+{
+    const char *mount = cgroup_mounts_perf(&facts->mounts);
+
+    return mount[0] ? mount : NULL;
 }
 
 struct scope_process *scope_facts_process(const struct scope_facts *facts, pid_t pid)
@@ -114,13 +121,13 @@ static int look_for_mount(struct scope_facts *facts, uint64_t now)
     size_t size = 0;
     int r;
 
-    if (facts->mount.path || !retry_is_due(&facts->mount_retry, now))
+    if (scope_facts_mount(facts) || !retry_is_due(&facts->mount_retry, now))
         return 0;
     r = facts->host->ops->read_file(facts->host->self, "proc/mounts", MOUNTS_BYTES_MAX, &text,
                                     &size);
     if (r == 0)
-        r = cgroup_mount_find(text, &facts->mount);
-    if (!facts->mount.path)
+        cgroup_mounts_parse(&facts->mounts, text);
+    if (!scope_facts_mount(facts))
         retry_failed(&facts->mount_retry, now);
     return r == -ENOMEM ? r : 0;
 }
@@ -128,7 +135,7 @@ static int look_for_mount(struct scope_facts *facts, uint64_t now)
 static int look_for_v1_path(struct scope_facts *facts, struct scope_process *process)
 {
     CLEANUP(freep) char *text = NULL;
-    char path[sizeof "proc//cgroup" + 3 * sizeof(pid_t)];
+    char path[sizeof "proc//cgroup" + 3 * sizeof(pid_t)], cgroup[PATH_MAX];
     size_t size = 0;
 
     if (process->looked && facts->round - process->looked < V1_ROUNDS)
@@ -139,7 +146,8 @@ static int look_for_v1_path(struct scope_facts *facts, struct scope_process *pro
     snprintf(path, sizeof path, "proc/%d/cgroup", (int)process->pid);
     if (facts->host->ops->read_file(facts->host->self, path, CGROUP_BYTES_MAX, &text, &size))
         return 0;
-    return cgroup_dir_v1_path(text, &process->v1_path);
+    process->v1_path = strdup(cgroup_mounts_path(&facts->mounts, text, cgroup, sizeof cgroup));
+    return process->v1_path ? 0 : -ENOMEM;
 }
 
 static int path_of(struct scope_facts *facts, const struct sample_target *target,
@@ -148,9 +156,9 @@ static int path_of(struct scope_facts *facts, const struct sample_target *target
     int r;
 
     *pathp = target->cgroup;
-    if (!facts->mount.path)
+    if (!scope_facts_mount(facts))
         *pathp = NULL;
-    if (!facts->mount.v1)
+    if (!facts->mounts.perf_event[0])
         return 0;
     r = look_for_v1_path(facts, process);
     *pathp = process->v1_path;
@@ -164,7 +172,7 @@ static void count_processes(struct scope_facts *facts, struct scope_cgroup *cgro
 
     if (cgroup->counted_nsec && now - cgroup->counted_nsec < COUNT_NSEC)
         return;
-    if (asprintf(&path, "%s%s", facts->mount.path, cgroup->path) < 0) {
+    if (asprintf(&path, "%s%s", scope_facts_mount(facts), cgroup->path) < 0) {
         path = NULL;
         return;
     }
@@ -179,7 +187,7 @@ static bool cgroup_opens(const struct scope_facts *facts, const struct scope_cgr
     CLEANUP(freep) char *path = NULL;
     int dir_fd, fd;
 
-    if (asprintf(&path, "%s%s", facts->mount.path, cgroup->path) < 0) {
+    if (asprintf(&path, "%s%s", scope_facts_mount(facts), cgroup->path) < 0) {
         path = NULL;
         return false;
     }

@@ -5,7 +5,7 @@
  */
 #include <uthash.h>
 
-#include "sample/cgroup_dir.h"
+#include "sample/cgroup_mounts.h"
 #include "sample/perf_kernel.h"
 #include "sample/retry.h"
 #include "sample/scope_plan.h"
@@ -34,7 +34,7 @@ struct scope_facts {
     struct perf_kernel kernel;
     struct perf_event_attr attr; /* what is tried at a cgroup that failed */
     int cpu;                     /* and where */
-    struct cgroup_mount mount;
+    struct cgroup_mounts mounts;
     struct retry mount_retry; /* looked for again then, while there is none */
     struct scope_cgroup *cgroups;
     struct scope_process *processes;
@@ -51,6 +51,8 @@ int scope_facts_look(struct scope_facts *facts, const struct sample_round *round
                      enum sample_scope scope, struct scope_plan_target *plan,
                      struct scope_process **processes);
 
+/* Where perf's hierarchy is mounted; NULL: nowhere. */
+const char *scope_facts_mount(const struct scope_facts *facts);
 struct scope_process *scope_facts_process(const struct scope_facts *facts, pid_t pid);
 /* NULL: not known. */
 struct scope_cgroup *scope_facts_cgroup(const struct scope_facts *facts, const char *path);

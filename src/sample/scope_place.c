@@ -39,6 +39,7 @@ static struct scope_place *place_free(struct scope_place *place)
 {
     if (place) {
         free(place->events);
+        free(place->sums);
         free(place->key);
         free(place);
     }
@@ -67,7 +68,8 @@ int scope_place_get(struct scope_place **places, const struct scope_place_name *
     place->tid = name->tid;
     place->n_slots = name->type == SCOPE_PLACE_THREAD ? 1 : n_cpus;
     place->events = calloc(place->n_slots * n_kinds + 1, sizeof(struct scope_event *));
-    if (!place->events)
+    place->sums = calloc(n_kinds + 1, sizeof *place->sums);
+    if (!place->events || !place->sums)
         return -ENOMEM;
     place->key = TAKE(key);
     place->cgroup = place->key + 1;
@@ -247,6 +249,22 @@ static int slot_sync(struct scope_place *place, const struct scope_sync *sync, s
     return SCOPE_EVENT_REFUSED;
 }
 
+/*
+ * A thread that calls exec takes the pid over from the first thread, whose event dies; a
+ * set-user-ID program leaves its events behind. The pid, the tid and the start are those of before.
+ */
+static void thread_look(struct scope_place *place, struct scope_events *events)
+{
+    struct scope_event **of_slot = slot_events(place, events->n_kinds, 0);
+
+    for (size_t kind = 0; kind < events->n_kinds; kind++)
+        if (of_slot[kind] &&
+            events->kernel.ops->has_ended(events->kernel.self, of_slot[kind]->fd)) {
+            slot_retire(place, events, 0);
+            return;
+        }
+}
+
 static bool slot_is_missing(const struct scope_place *place, const struct scope_sync *sync,
                             size_t slot)
 {
@@ -301,7 +319,7 @@ static int place_sync_slots(struct scope_place *place, const struct scope_sync *
 {
     int r = 0, slot_r;
 
-    for (size_t slot = 0; slot < place->n_slots; slot++) {
+    for (size_t slot = 0; slot < place->n_slots && !scope_events_is_spent(sync->events); slot++) {
         slot_r = slot_sync(place, sync, slot, dir_fd);
         if (slot_r)
             r = slot_r;
@@ -317,6 +335,8 @@ int scope_place_sync(struct scope_place *place, const struct scope_sync *sync)
     bool due = retry_is_due(&place->retry, sync->now);
     int dir_fd = -1, r = 0;
 
+    if (place->type == SCOPE_PLACE_THREAD)
+        thread_look(place, sync->events);
     if (due)
         place->failure = (struct scope_failure){0};
     if (due && place->type == SCOPE_PLACE_CGROUP) {
@@ -330,7 +350,7 @@ int scope_place_sync(struct scope_place *place, const struct scope_sync *sync)
         kernel->ops->close(kernel->self, dir_fd);
     if (r == SCOPE_EVENT_REFUSED)
         retry_failed(&place->retry, sync->now);
-    else if (due)
+    else if (due && !scope_events_is_spent(sync->events))
         place->retry = (struct retry){0};
     return r < 0 ? r : 0;
 }

@@ -15,6 +15,12 @@ enum scope_place_type {
     SCOPE_PLACE_PMU, /* the whole system, but only kinds that know nothing else */
 };
 
+/* What a counting kind counted at a place. */
+struct scope_sum {
+    uint64_t count;
+    unsigned round; /* scope_facts.round in which it was read; 0: never */
+};
+
 struct scope_place {
     char *key; /* of its type and what follows; see scope_place.c */
     enum scope_place_type type;
@@ -25,6 +31,7 @@ struct scope_place {
     uint64_t dir_id;             /* of the cgroup that its events are of */
     struct scope_event **events; /* [slot * n_kinds + kind]; a slot is a CPU or the thread */
     size_t n_slots;
+    struct scope_sum *sums;  /* [n_kinds] */
     struct scope_ring *ring; /* of a thread */
     struct retry retry;
     struct scope_failure failure; /* of the last sync; error 0: all are open that can be */
@@ -57,8 +64,8 @@ struct scope_sync {
 };
 
 /*
- * Opens what is missing and due, closes what has gone, and sets the rate. What fails is in
- * place->failure and tried again later. Return: 0 or -ENOMEM.
+ * Opens what is missing and due, closes what has gone, and sets the rate, until the slice is spent.
+ * What fails is in place->failure and tried again later. Return: 0 or -ENOMEM.
  */
 int scope_place_sync(struct scope_place *place, const struct scope_sync *sync);
 

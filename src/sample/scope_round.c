@@ -3,7 +3,8 @@
  *
  *     look    which CPUs are online, in which cgroups the targets are
  *     plan    which places cover them (scope_plan.c)
- *     apply   drop places that are not wanted, open and re-rate those that are (scope_place.c)
+ *     apply   drop places that are not wanted, open and re-rate those that are (scope_place.c), in
+ *             slices: the reads after the round go on where it stopped
  *     settle  when files or ring memory ran out: the whole system instead, which takes the least
  */
 #include <errno.h>
@@ -88,8 +89,6 @@ static int want(struct perf_scope *scope, const struct scope_place_name *name, u
     r = scope_place_get(&scope->places, name, (size_t)scope->cpus.n, scope->events.n_kinds, &place);
     if (r < 0)
         return r;
-    if (rate_hz > scope->options.rate_hz)
-        rate_hz = scope->options.rate_hz;
     scope->n_threads += !place->wanted && name->type == SCOPE_PLACE_THREAD;
     if (!place->wanted || rate_hz > place->rate_hz)
         place->rate_hz = rate_hz;
@@ -252,19 +251,21 @@ static void remember(struct perf_scope *scope, const struct scope_place *place)
 }
 
 /* Return: 0 or -ENOMEM; *failure is the one that concerns most: a shortage before all else. */
-static int scope_apply(struct perf_scope *scope, uint64_t now, struct scope_failure *failure)
+static int scope_apply(struct perf_scope *scope, struct scope_failure *failure)
 {
     const struct scope_sync sync = {
         .events = &scope->events,
         .cpus = &scope->cpus,
-        .cgroup_mount = scope->facts.mount.path,
+        .cgroup_mount = scope_facts_mount(&scope->facts),
         .thread_ring_bytes = scope->thread_ring_bytes,
-        .now = now,
+        .now = scope->now,
     };
     struct scope_place *place, *next;
     int r;
 
     *failure = (struct scope_failure){0};
+    scope->events.n_calls = 0;
+    scope->unfinished = false;
     drop_unwanted(scope);
     HASH_ITER (hh, scope->places, place, next) {
         r = scope_place_sync(place, &sync);
@@ -275,7 +276,8 @@ static int scope_apply(struct perf_scope *scope, uint64_t now, struct scope_fail
             *failure = place->failure;
         if (is_shortage(failure) && place->type == SCOPE_PLACE_SYSTEM)
             scope_place_shrink(place, &sync, FILES_KEPT_FREE);
-        if (is_shortage(failure))
+        scope->unfinished = scope_events_is_spent(&scope->events);
+        if (is_shortage(failure) || scope->unfinished)
             break;
     }
     scope_cpus_sweep(&scope->cpus, &scope->events);
@@ -297,14 +299,24 @@ static int scope_follow(struct perf_scope *scope, const struct sample_round *rou
 
     r = scope_plan(scope, round);
     if (r == 0)
-        r = scope_apply(scope, round->now, failure);
-    if (r == 0 && !is_shortage(failure) && retry_is_due(&scope->starved, round->now))
+        r = scope_apply(scope, failure);
+    if (r == 0 && !is_shortage(failure) && !scope->unfinished &&
+        retry_is_due(&scope->starved, round->now))
         scope->starved = (struct retry){0};
     if (r < 0 || !is_shortage(failure) || scope_has_whole_system(scope))
         return r;
     retry_failed(&scope->starved, round->now);
     r = scope_plan(scope, round);
-    return r < 0 ? r : scope_apply(scope, round->now, failure);
+    return r < 0 ? r : scope_apply(scope, failure);
+}
+
+/* What fails is kept with its place, and told in the next round. */
+void scope_go_on(struct perf_scope *scope)
+{
+    struct scope_failure failure;
+
+    if (scope->unfinished)
+        (void)scope_apply(scope, &failure);
 }
 
 static void scope_account(struct perf_scope *scope, uint64_t now)
@@ -337,6 +349,7 @@ int perf_scope_round(struct perf_scope *scope, const struct sample_round *round,
         return -ENOMEM;
     awake.n_targets = awake_targets(round, targets);
     awake.targets = targets;
+    scope->now = round->now;
     r = scope_look(scope);
     scope->facts.cpu = scope_first_cpu(scope);
     if (r == 0)

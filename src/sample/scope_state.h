@@ -16,6 +16,8 @@ struct perf_scope {
     struct retry starved; /* until then only the whole system is tried */
     size_t n_threads;     /* places that this round wanted so far */
     enum scope_plan_note note;
+    uint64_t now;    /* of the last round */
+    bool unfinished; /* its slice was spent before all places were */
     uint64_t accounted_nsec;
     struct ring_counts ring_counts;
     uint64_t n_stray; /* records without a known id */
@@ -29,6 +31,8 @@ int scope_first_cpu(const struct perf_scope *scope);
 /* Tells what the kernel refused. Return: SOURCE_UNAVAILABLE. */
 int scope_refuse(const struct perf_scope *scope, const struct scope_failure *failure,
                  struct source_reason *reason);
+/* Takes another slice of what the last round left. */
+void scope_go_on(struct perf_scope *scope);
 bool scope_has_whole_system(const struct perf_scope *scope);
 /* Reads one number of a file, or takes the other. */
 uint64_t scope_read_number(const struct perf_scope *scope, const char *path, uint64_t otherwise);

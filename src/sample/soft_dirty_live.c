@@ -17,6 +17,7 @@
 #define PAGEMAP_SOFT_DIRTY (UINT64_C(1) << 55)
 
 struct live_pages {
+    int pagemap; /* -1: not open yet */
     uint8_t *map;
     size_t map_bytes, page_bytes;
 };
@@ -45,15 +46,17 @@ static void live_write(void *self, size_t page)
 
 static int live_read(void *self, size_t page, bool *is_dirtyp)
 {
-    const struct live_pages *live = self;
-    CLEANUP(fd_closep) int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+    struct live_pages *live = self;
     uintptr_t at = (uintptr_t)live_page(live, page);
     uint64_t entry;
     ssize_t got;
 
-    if (fd < 0)
+    /* Once for 3,000 reads: doctor makes this test in the daemon's loop. */
+    if (live->pagemap < 0)
+        live->pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+    if (live->pagemap < 0)
         return error_errno();
-    got = pread(fd, &entry, sizeof entry, (off_t)(at / live->page_bytes * sizeof entry));
+    got = pread(live->pagemap, &entry, sizeof entry, (off_t)(at / live->page_bytes * sizeof entry));
     if (got != sizeof entry)
         return got < 0 ? error_errno() : -EIO;
     *is_dirtyp = entry & PAGEMAP_SOFT_DIRTY;
@@ -71,6 +74,7 @@ static void live_pages_deinit(struct live_pages *live)
     if (live->map)
         munmap(live->map, live->map_bytes);
     live->map = NULL;
+    live->pagemap = fd_close(live->pagemap);
 }
 
 static int live_pages_init(struct live_pages *live)
@@ -99,7 +103,7 @@ int soft_dirty_test_live(double *fault_secp, struct source_reason *reason)
         .read = live_read,
         .cpu_nsec = live_cpu_nsec,
     };
-    CLEANUP(live_pages_deinit) struct live_pages live = {0};
+    CLEANUP(live_pages_deinit) struct live_pages live = {.pagemap = -1};
     const struct soft_dirty_pages pages = {.ops = &ops, .self = &live, .n_pages = TEST_PAGES};
     int r = live_pages_init(&live);
 

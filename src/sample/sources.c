@@ -24,11 +24,13 @@ const struct source_kind *source_kinds(size_t *n)
         {.name = "write_fault",
          .make = write_fault_new,
          .sees_who = true,
+         .by_rule = true,
          .n_events = 1,
          .sees = "the first write to each page, by which thread, of processes that [write_fault] "
                  "names",
          .blind = "reads; writes after the first to a page; writes by the kernel (O_DIRECT, RDMA); "
-                  "one fault per 2 MiB with huge pages"},
+                  "one fault per 2 MiB with huge pages",
+         .only = "processes that [write_fault] names"},
         {.name = "idle_page",
          .make = idle_page_new,
          .sees = "which memory is touched, reads and writes",
@@ -37,7 +39,8 @@ const struct source_kind *source_kinds(size_t *n)
          .make = kvm_new,
          .sees_who = true,
          .sees = "the nodes that a guest's virtual CPUs run on",
-         .blind = "which guest memory is used: CPU time stands for it; never tested on hardware"},
+         .blind = "which guest memory is used: CPU time stands for it; never tested on hardware",
+         .only = "virtual machines"},
     };
 
     *n = ARRAY_LENGTH(kinds);

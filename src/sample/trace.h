@@ -16,6 +16,8 @@
 #define TRACE_VERSION 1
 /* Bytes of a line without its newline: a row of 1,024 distances needs 4 KiB. */
 #define TRACE_LINE_MAX 16384
+/* A word: two of them and what stands beside them fit in a line. */
+#define TRACE_WORD_MAX 8000
 /* Text of a file in one line: each byte may take four, and the line has two more. */
 #define TRACE_TEXT_MAX 4000
 /* Runs and id ranges in one line, of at most 60 bytes each. */

@@ -10,23 +10,36 @@
 
 #include "util/procfs.h"
 
+static bool is_escaped(char c, char from)
+{
+    return (unsigned char)c < (unsigned char)from || (unsigned char)c > '~' || c == '\\';
+}
+
 static void put_escaped(FILE *file, const char *text, size_t size, char from)
 {
     for (size_t i = 0; i < size; i++) {
-        unsigned char c = (unsigned char)text[i];
-
-        if (c < (unsigned char)from || c > '~' || c == '\\')
-            fprintf(file, "\\x%02x", c);
+        if (is_escaped(text[i], from))
+            fprintf(file, "\\x%02x", (unsigned char)text[i]);
         else
-            putc_unlocked(c, file);
+            putc_unlocked(text[i], file);
     }
 }
 
-/* "-" for NULL, "\e" for an empty one. */
+/* A path of 4 KiB may take four times that, which no line that holds two of them has room for. */
+static bool word_fits(const char *word)
+{
+    size_t n = 0;
+
+    for (const char *at = word; *at && n <= TRACE_WORD_MAX; at++)
+        n += is_escaped(*at, '!') ? 4 : 1;
+    return n <= TRACE_WORD_MAX;
+}
+
+/* "-" for NULL and for one that is too long, "\e" for an empty one. */
 static void put_word(FILE *file, const char *word)
 {
     putc(' ', file);
-    if (!word)
+    if (!word || !word_fits(word))
         putc('-', file);
     else if (!*word)
         fputs("\\e", file);

@@ -5,9 +5,9 @@
  *
  * The events are open before the clear, so that no first write is missed; what faulted before the
  * clear began is dropped by its time. A target whose interval is the shortest is cleared again as
- * soon as it was looked at.
+ * soon as it was looked at, unless all windows are taken and others wait for one.
  *
- * Requests can outlive the source; they share only the link with it (clear_request.h).
+ * Requests can outlive the source; they share only the link with it (source_link.h).
  */
 #include "sample/write_fault.h"
 
@@ -28,6 +28,8 @@
 #define FAULT_RATE_HZ 20000
 /* Rounds do not come to the nanosecond: what is due within so much is due now. */
 #define SLACK_NSEC (FAULT_WINDOW_NSEC / 10)
+/* What comes sooner behind a window tells no rate. */
+#define TAIL_MIN_SEC 0.5
 /* A smaller process tells more of the call than of its pages. */
 #define LEARN_PAGES_MIN 1024
 
@@ -36,7 +38,7 @@ struct write_fault {
     struct host host;
     struct write_fault_seams seams;
     struct perf_scope *scope;
-    struct clear_link *link;
+    struct source_link *link;
     struct sample_counts counts;
     struct fault_targets targets;
     double sec_per_page; /* of all clears */
@@ -117,12 +119,32 @@ static int target_submit(struct write_fault *self, struct fault_target *target, 
     return 0;
 }
 
+static bool is_same_space(const struct proc_usage *before, const struct proc_usage *after)
+{
+    return before->code_start == after->code_start && before->stack_start == after->stack_start;
+}
+
+/* Pages that were not written in the window fault after it, until the next clear begins anew. */
+static void target_learn_tail(struct fault_target *target, const struct clear_result *result)
+{
+    const struct clear_result *looked = &target->looked;
+    double tail_sec = nsec_to_sec(result->begin_nsec - looked->begin_nsec);
+
+    if (!looked->begin_nsec || tail_sec < TAIL_MIN_SEC)
+        return;
+    target->tail_rate =
+        is_same_space(&looked->usage, &result->usage)
+            ? (double)(result->usage.minor_faults - looked->usage.minor_faults) / tail_sec
+            : 0;
+}
+
 static void target_on_cleared(struct write_fault *self, struct fault_target *target,
                               const struct clear_result *result)
 {
     double clear_sec = nsec_to_sec(result->clear_nsec);
     uint64_t n_pages = result->usage.rss_pages;
 
+    target_learn_tail(target, result);
     self->n_clears++;
     target->sec_per_page = fault_pace_learn(sec_per_page_of(self, target), clear_sec, n_pages);
     if (n_pages >= LEARN_PAGES_MIN)
@@ -132,9 +154,18 @@ static void target_on_cleared(struct write_fault *self, struct fault_target *tar
     target->phase = FAULT_OPEN;
 }
 
-static bool is_same_space(const struct proc_usage *before, const struct proc_usage *after)
+/* Faults of the window and, at the rate of the last time, behind it; each page faults once. */
+static uint64_t faults_of(const struct fault_target *target, const struct clear_result *look)
 {
-    return before->code_start == after->code_start && before->stack_start == after->stack_start;
+    const struct clear_result *opened = &target->opened;
+    uint64_t n = look->usage.minor_faults - opened->usage.minor_faults;
+    double tail_sec =
+        nsec_to_sec(target->interval_nsec) - nsec_to_sec(look->begin_nsec - opened->begin_nsec);
+    double sum = (double)n + (tail_sec > 0 ? target->tail_rate * tail_sec : 0);
+
+    if (sum > (double)look->usage.rss_pages)
+        return n > look->usage.rss_pages ? n : look->usage.rss_pages;
+    return (uint64_t)sum;
 }
 
 /* Of the window that ends with the look. */
@@ -146,7 +177,7 @@ static struct fault_bill bill_of(const struct write_fault *self, const struct fa
 
     return (struct fault_bill){
         .clear_sec = nsec_to_sec(opened->clear_nsec),
-        .n_faults = look->usage.minor_faults - opened->usage.minor_faults,
+        .n_faults = faults_of(target, look),
         .fault_sec = self->seams.fault_sec,
         .cpu_sec = (double)(look->usage.cpu_ticks - opened->usage.cpu_ticks) /
                    (double)sysconf(_SC_CLK_TCK),
@@ -174,6 +205,14 @@ static void target_deliver(struct write_fault *self, struct fault_target *target
         self->options.sink.push(self->options.sink.userdata, accesses, n);
 }
 
+/* Is there a window for each that is due? Else the round gives them to those that wait longest. */
+static bool windows_suffice(const struct write_fault *self)
+{
+    return fault_targets_n_active(&self->targets) +
+               fault_targets_n_due(&self->targets, self->now + SLACK_NSEC) <=
+           WRITE_FAULT_WINDOWS_MAX;
+}
+
 static void target_on_looked(struct write_fault *self, struct fault_target *target,
                              const struct clear_result *look)
 {
@@ -181,6 +220,7 @@ static void target_on_looked(struct write_fault *self, struct fault_target *targ
 
     /* What happened up to the look may still be in the rings. */
     (void)write_fault_drain(self);
+    target->looked = *look;
     target->phase = FAULT_WAITING;
     target->due_nsec = self->now;
     if (is_same_space(&target->opened.usage, &look->usage)) {
@@ -192,7 +232,7 @@ static void target_on_looked(struct write_fault *self, struct fault_target *targ
         self->counts.n_foreign += target->window.n_faults;
     }
     fault_window_reset(&target->window);
-    if (target->due_nsec <= look->begin_nsec + SLACK_NSEC)
+    if (target->due_nsec <= look->begin_nsec + SLACK_NSEC && windows_suffice(self))
         (void)target_submit(self, target, true); /* without memory: in the next round */
 }
 
@@ -343,9 +383,7 @@ static struct write_fault *write_fault_free(struct write_fault *self)
 {
     if (!self)
         return NULL;
-    if (self->link)
-        self->link->owner = NULL;
-    clear_link_unref(self->link);
+    source_link_cut(self->link);
     if (self->scope)
         self->seams.events->close(self->scope);
     fault_targets_deinit(&self->targets);
@@ -388,7 +426,7 @@ int write_fault_new_from_seams(struct source *source, const struct source_option
     CLEANUP(write_fault_freep) struct write_fault *self = calloc(1, sizeof *self);
     int r;
 
-    if (!self || !(self->link = clear_link_new(self)))
+    if (!self || !(self->link = source_link_new(self)))
         return -ENOMEM;
     self->options = *options;
     self->options.host = &self->host;

@@ -142,13 +142,6 @@ static int write_file(void *self, const char *path, const char *text, bool (*che
     return -EOPNOTSUPP;
 }
 
-static int read_links(void *self, const char *path,
-                      bool (*visit)(void *userdata, const char *target), void *userdata)
-{
-    (void)self, (void)path, (void)visit, (void)userdata;
-    return -EOPNOTSUPP;
-}
-
 static uint64_t cpu_nsec(void *self)
 {
     return ((const struct sim_machine *)self)->tally.cpu_nsec;
@@ -162,7 +155,6 @@ struct host sim_host(struct sim_machine *machine)
         .read_memory = read_memory,
         .move_pages = sim_move_pages,
         .write_file = write_file,
-        .read_links = read_links,
         .cpu_nsec = cpu_nsec,
     };
 

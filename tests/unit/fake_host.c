@@ -166,13 +166,6 @@ static int fake_write_file(void *self, const char *path, const char *text,
     return -EOPNOTSUPP;
 }
 
-static int fake_read_links(void *self, const char *path,
-                           bool (*visit)(void *userdata, const char *target), void *userdata)
-{
-    (void)self, (void)path, (void)visit, (void)userdata;
-    return -EOPNOTSUPP;
-}
-
 void fake_host_init(struct fake_host *fake)
 {
     static const struct host_ops ops = {
@@ -180,7 +173,6 @@ void fake_host_init(struct fake_host *fake)
         .read_maps = fake_read_maps,
         .move_pages = fake_move_pages,
         .write_file = fake_write_file,
-        .read_links = fake_read_links,
     };
 
     *fake = (struct fake_host){.epoch = 1};

@@ -193,6 +193,11 @@ static int fake_watch(void *self, int epoll_fd, int fd)
     return 0;
 }
 
+static bool fake_has_ended(void *self, int fd)
+{
+    return event_of(self, fd)->ended;
+}
+
 static int fake_open_dir(void *self, const char *path)
 {
     struct fake_perf *fake = self;
@@ -268,6 +273,7 @@ void fake_perf_init(struct fake_perf *fake)
         .map = fake_map,
         .unmap = fake_unmap,
         .watch = fake_watch,
+        .has_ended = fake_has_ended,
         .open_dir = fake_open_dir,
         .dir_id = fake_dir_id,
         .count_processes = fake_count_processes,

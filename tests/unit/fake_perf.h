@@ -20,7 +20,7 @@ struct fake_perf_event {
     void *map;
     size_t map_bytes;
     uint64_t running_nsec, value, enabled_nsec;
-    bool watched;
+    bool watched, ended;
 };
 
 struct fake_perf_dir {

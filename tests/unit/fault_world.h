@@ -38,7 +38,8 @@ struct fault_process {
     pid_t tracer;
     const char *link; /* one more open file, NULL: none */
     unsigned n_links; /* of /dev/null before it */
-    int stat_r, status_r, links_r, open_r;
+    int stat_r, status_r, links_r, link_r, open_r;
+    bool first_closed; /* between the listing and the look */
     bool gone;
     bool allowed;
     bool is_target;
@@ -190,10 +191,11 @@ static int world_read_file(void *self, const char *path, size_t limit, char **bu
     return 0;
 }
 
-static int world_read_links(void *self, const char *path,
-                            bool (*visit)(void *userdata, const char *target), void *userdata)
+/* Files 0 to n_links - 1 are plain ones, n_links is the telling one. */
+static int world_list_folder(void *self, const char *path, size_t limit,
+                             bool (*visit)(void *userdata, const char *name), void *userdata)
 {
-    char name[32];
+    char name[32], file[16];
     struct fault_process *process = world_find_path(self, path, name);
 
     assert_string_equal(name, "fd");
@@ -201,11 +203,26 @@ static int world_read_links(void *self, const char *path,
         return PROCFS_GONE;
     if (process->links_r)
         return process->links_r;
-    for (unsigned i = 0; i < process->n_links; i++)
-        if (!visit(userdata, "/dev/null"))
+    for (unsigned i = 0; i < process->n_links + !!process->link && i < limit; i++) {
+        snprintf(file, sizeof file, "%u", i);
+        if (!visit(userdata, file))
             return 0;
-    if (process->link)
-        (void)visit(userdata, process->link);
+    }
+    return 0;
+}
+
+static int world_read_link(void *self, const char *path, char *text, size_t size)
+{
+    char name[32];
+    struct fault_process *process = world_find_path(self, path, name);
+    unsigned file;
+
+    assert_int_equal(sscanf(name, "fd/%u", &file), 1);
+    if (process && process->link_r)
+        return process->link_r;
+    if (!process || (process->first_closed && file == 0))
+        return PROCFS_GONE;
+    snprintf(text, size, "%s", file < process->n_links ? "/dev/null" : process->link);
     return 0;
 }
 
@@ -268,7 +285,8 @@ static void world_open_with(struct fault_world *world, bool threads)
 {
     static const struct host_ops ops = {
         .read_file = world_read_file,
-        .read_links = world_read_links,
+        .list_folder = world_list_folder,
+        .read_link = world_read_link,
         .write_file = world_write_file,
     };
     static const struct write_fault_events events = {

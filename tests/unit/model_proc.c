@@ -137,13 +137,6 @@ static int write_file(void *self, const char *path, const char *text, bool (*che
     return -EOPNOTSUPP;
 }
 
-static int read_links(void *self, const char *path,
-                      bool (*visit)(void *userdata, const char *target), void *userdata)
-{
-    (void)self, (void)path, (void)visit, (void)userdata;
-    return -EOPNOTSUPP;
-}
-
 struct host model_host(struct model *model)
 {
     static const struct host_ops ops = {
@@ -152,7 +145,6 @@ struct host model_host(struct model *model)
         .read_memory = read_memory,
         .move_pages = model_move_pages,
         .write_file = write_file,
-        .read_links = read_links,
     };
 
     return (struct host){.ops = &ops, .self = model, .page_bytes = MODEL_PAGE_BYTES};

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "sample/cgroup_dir.h"
+#include "sample/cgroup_mounts.h"
 #include "tree.h"
 #include "util/array.h"
 
@@ -32,7 +33,7 @@ static void perf_is_where_its_hierarchy_is_mounted(void **state)
          false},
         {"the first cgroup2", "a /one cgroup2 rw 0 0\nb /two cgroup2 rw 0 0\n", "/one", false},
         {"a blank in the path", "none /a\\040b\\134c cgroup2 rw 0 0\n", "/a b\\c", false},
-        {"no newline at the end", "none /c cgroup2 rw 0 0", "/c", false},
+        {"cut before its newline", "none /c cgroup2 rw 0 0", NULL, false},
         {"another file system of that name", "cgroup2 /c tmpfs rw 0 0\n", NULL, false},
         {"cut", "cgroup2 /c cgroup2", NULL, false},
         {"empty", "", NULL, false},
@@ -40,44 +41,49 @@ static void perf_is_where_its_hierarchy_is_mounted(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
-        struct cgroup_mount mount;
+        struct cgroup_mounts mounts;
 
         print_message("%s\n", cases[i].name);
-        assert_int_equal(cgroup_mount_find(cases[i].text, &mount), 0);
-        if (cases[i].path)
-            assert_string_equal(mount.path, cases[i].path);
-        else
-            assert_null(mount.path);
-        assert_int_equal(mount.v1, cases[i].v1);
-        free(mount.path);
+        cgroup_mounts_parse(&mounts, cases[i].text);
+        assert_string_equal(cgroup_mounts_perf(&mounts), cases[i].path ? cases[i].path : "");
+        assert_int_equal(mounts.perf_event[0] != '\0', cases[i].v1);
     }
 }
 
 static void v1_path_is_that_of_perf_event(void **state)
 {
+    static const struct cgroup_mounts mounts = {.perf_event = "/c/p"};
     static const struct {
         const char *text, *path;
     } cases[] = {
         {"9:name=systemd:/s\n8:perf_event:/p\n0::/u\n", "/p"},
         {"8:cpu,perf_event:/with:colon\n", "/with:colon"},
-        {"8:perf_event:/", "/"},
-        {"8:perf_events:/p\n8:xperf_event:/q\n", NULL},
-        {"0::/u\n", NULL},
-        {"8:perf_event", NULL},
-        {"", NULL},
+        {"8:perf_event:/\n", "/"},
+        {"8:perf_events:/p\n8:xperf_event:/q\n", "/"},
+        {"0::/u\n", "/"},
+        {"8:perf_event\n", "/"},
+        {"", "/"},
     };
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
-        char *path;
+        char path[32];
 
-        assert_int_equal(cgroup_dir_v1_path(cases[i].text, &path), 0);
-        if (cases[i].path)
-            assert_string_equal(path, cases[i].path);
-        else
-            assert_null(path);
-        free(path);
+        assert_string_equal(cgroup_mounts_path(&mounts, cases[i].text, path, sizeof path),
+                            cases[i].path);
     }
+}
+
+/* Named after the bug: a mount point was cut to what the buffer holds, which is another folder. */
+static void mount_point_that_is_too_long_is_none(void **state)
+{
+    struct cgroup_mounts mounts;
+    char text[512];
+
+    (void)state;
+    snprintf(text, sizeof text, "none /%0*d cgroup2 rw 0 0\nnone /short cgroup2 rw 0 0\n", 300, 0);
+    cgroup_mounts_parse(&mounts, text);
+    assert_string_equal(cgroup_mounts_perf(&mounts), "/short");
 }
 
 static void root_and_outside_are_not_usable(void **state)
@@ -135,6 +141,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(perf_is_where_its_hierarchy_is_mounted),
         cmocka_unit_test(v1_path_is_that_of_perf_event),
+        cmocka_unit_test(mount_point_that_is_too_long_is_none),
         cmocka_unit_test(root_and_outside_are_not_usable),
         cmocka_unit_test(order_puts_children_behind_their_parent),
         cmocka_unit_test(processes_are_counted_with_those_below),

@@ -290,6 +290,23 @@ static void move_carries_its_numbers(void **state)
     assert_false(move.observe);
 }
 
+/* A measured share of 0 was taken for none measured, and stood for 0.3. */
+static void what_never_waits_for_memory_gains_nothing(void **state)
+{
+    struct scene_machine machine;
+    struct scene scene;
+    struct move move;
+
+    (void)state;
+    scene_machine_init(&machine);
+    scene_init(&scene, SCENE_BASE);
+    scene.space.memory_bound_known = true;
+    assert_int_equal(decide_range(&machine.env, &scene.candidate, &move), REASON_NO_GAIN);
+    scene.space.memory_bound = 0.3;
+    assert_int_equal(decide_range(&machine.env, &scene.candidate, &move), REASON_NONE);
+    assert_true(fabs(move.gain_sec - 0.33 * 500 / 509) < 1e-9);
+}
+
 static void observed_are_those_that_may_not_be_moved(void **state)
 {
     struct scene_machine machine;
@@ -412,6 +429,7 @@ int main(void)
         cmocka_unit_test(each_reason_has_its_case),
         cmocka_unit_test(kinds_and_policies_are_reasons_themselves),
         cmocka_unit_test(move_carries_its_numbers),
+        cmocka_unit_test(what_never_waits_for_memory_gains_nothing),
         cmocka_unit_test(observed_are_those_that_may_not_be_moved),
         cmocka_unit_test(old_policy_is_no_policy),
         cmocka_unit_test(group_lends_its_claim),

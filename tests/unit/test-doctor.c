@@ -219,6 +219,20 @@ static void a_source_that_fails_says_why(void **state)
     doctor_world_deinit(&world);
 }
 
+/* Named after the bug: with --root the machine below it was judged, and said to be balanced. */
+static void nothing_is_possible_below_another_root(void **state)
+{
+    struct doctor_world world;
+
+    (void)state;
+    doctor_world_init(&world);
+    world.options.obstacle = "reading /x: nothing is sampled or moved";
+    doctor_world_run(&world);
+    assert_false(doctor_says_possible(&world.report));
+    assert_string_equal(doctor_world_find(&world, "balancing")->detail, world.options.obstacle);
+    doctor_world_deinit(&world);
+}
+
 static void the_verdict_names_each_thing_that_is_missing(void **state)
 {
     static const struct {
@@ -258,6 +272,21 @@ static void the_verdict_names_each_thing_that_is_missing(void **state)
         assert_string_equal(world.report.items[world.report.n_items - 1].name, "balancing");
         doctor_world_deinit(&world);
     }
+}
+
+/* Where perf is refused and KVM is loaded, the verdict was that of a machine with a timer. */
+static void the_verdict_tells_who_is_seen_only(void **state)
+{
+    struct doctor_world world;
+
+    (void)state;
+    doctor_world_init(&world);
+    world.kinds[0].only = "virtual machines";
+    doctor_world_run(&world);
+    assert_true(doctor_says_possible(&world.report));
+    doctor_world_expect_text("verdict", doctor_world_find(&world, "balancing")->detail,
+                             "whose sees who accesses, only of virtual machines, moving works");
+    doctor_world_deinit(&world);
 }
 
 static void a_kernel_without_perf_has_no_sysctl_for_it(void **state)
@@ -379,7 +408,9 @@ int main(void)
         cmocka_unit_test(odd_nodes_and_isolated_cpus_are_told),
         cmocka_unit_test(a_large_machine_is_cut_with_dots),
         cmocka_unit_test(a_source_that_fails_says_why),
+        cmocka_unit_test(nothing_is_possible_below_another_root),
         cmocka_unit_test(the_verdict_names_each_thing_that_is_missing),
+        cmocka_unit_test(the_verdict_tells_who_is_seen_only),
         cmocka_unit_test(a_kernel_without_perf_has_no_sysctl_for_it),
         cmocka_unit_test(without_proc_nothing_is_claimed),
         cmocka_unit_test(the_text_has_one_safe_line_each),

@@ -1,5 +1,5 @@
 /*
- * The live host's ways to write a file and to read links.
+ * The live host's way to write a file.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -99,36 +99,6 @@ static void test_process_that_ends_before_the_write(void **state)
     assert_int_equal(check.n, 1);
 }
 
-struct links {
-    const char *wanted;
-    unsigned n, limit;
-    bool found;
-};
-
-static bool on_link(void *userdata, const char *target)
-{
-    struct links *links = userdata;
-
-    links->found |= strcmp(target, links->wanted) == 0;
-    return ++links->n != links->limit;
-}
-
-static void test_links(void **state)
-{
-    const struct host host = host_live();
-    CLEANUP(fd_closep) int fd = open("/dev/full", O_WRONLY | O_CLOEXEC);
-    struct links all = {.wanted = "/dev/full"}, first = {.wanted = "", .limit = 1};
-
-    (void)state;
-    assert_true(fd >= 0);
-    assert_int_equal(host.ops->read_links(host.self, "proc/self/fd", on_link, &all), 0);
-    assert_true(all.found && all.n >= 2);
-    assert_int_equal(host.ops->read_links(host.self, "proc/self/fd", on_link, &first), 0);
-    assert_int_equal(first.n, 1);
-    assert_int_equal(host.ops->read_links(host.self, "proc/0/fd", on_link, &all), PROCFS_GONE);
-    assert_int_equal(host.ops->read_links(host.self, "proc/self/stat", on_link, &all), PROCFS_GONE);
-}
-
 static void test_below_a_root_nothing_is_written(void **state)
 {
     const struct host host = host_root("/");
@@ -145,7 +115,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_write),
         cmocka_unit_test(test_process_that_ends_before_the_write),
-        cmocka_unit_test(test_links),
         cmocka_unit_test(test_below_a_root_nothing_is_written),
     };
 

@@ -432,24 +432,6 @@ static void test_machine_without_memory(void **state)
     assert_int_equal(world->source.ops->counts(world->source.self)->n_unresolved, 1);
 }
 
-static void test_hosts_without_kvm(void **state)
-{
-    static const char *const texts[] = {"", "235 autofs\n 10 kvmx\n", "kvm\n", "232kvm\n"};
-    struct kvm_world *world = *state;
-    struct source_options options = {.host = &world->host, .pool = world->pool};
-    struct source_reason reason;
-    struct source source = {0};
-
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        tree_write(&world->tree, "proc/misc", texts[i], strlen(texts[i]));
-        assert_int_equal(kvm_new(&source, &options, &reason), SOURCE_UNAVAILABLE);
-        assert_non_null(strstr(reason.text, "kvm_intel"));
-    }
-    tree_remove(&world->tree, "proc/misc");
-    assert_int_equal(kvm_new(&source, &options, &reason), SOURCE_UNAVAILABLE);
-    assert_null(source.self);
-}
-
 /* Requests that are still out when the source is freed. */
 static void test_source_ends_before_its_requests(void **state)
 {
@@ -487,7 +469,6 @@ int main(void)
         TEST(test_host_that_cannot_list),
         TEST(test_long_command_lines),
         TEST(test_machine_without_memory),
-        TEST(test_hosts_without_kvm),
         TEST(test_source_ends_before_its_requests),
     };
 

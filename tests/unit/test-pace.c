@@ -32,7 +32,7 @@ static uint64_t make_stable(struct pace *pace)
     *pace = (struct pace){0};
     do
         facts = facts_at(second);
-    while (!pace_judge(pace, &facts) && second++ < 100);
+    while (pace_judge(pace, &facts) != PACE_STABLE && second++ < 100);
     return second;
 }
 
@@ -44,6 +44,20 @@ static void quiet_process_becomes_stable(void **state)
     assert_int_equal(make_stable(&pace), PACE_QUIET_NSEC / NSEC_PER_SEC);
 }
 
+static void new_for_five_seconds(void **state)
+{
+    struct pace pace = {0};
+
+    (void)state;
+    for (uint64_t second = 0; second < 9; second++) {
+        struct pace_facts facts = facts_at(second);
+
+        facts.acted = true;
+        assert_int_equal(pace_judge(&pace, &facts),
+                         second < PACE_NEW_NSEC / NSEC_PER_SEC ? PACE_NEW : PACE_USUAL);
+    }
+}
+
 static void planned_and_made_moves_start_over(void **state)
 {
     struct pace pace;
@@ -52,14 +66,14 @@ static void planned_and_made_moves_start_over(void **state)
 
     (void)state;
     facts.acted = true;
-    assert_false(pace_judge(&pace, &facts));
+    assert_int_not_equal(pace_judge(&pace, &facts), PACE_STABLE);
     facts = facts_at(second + 5);
     facts.moved_nsec = facts.now - NSEC_PER_SEC;
-    assert_false(pace_judge(&pace, &facts));
+    assert_int_not_equal(pace_judge(&pace, &facts), PACE_STABLE);
     facts.now += PACE_QUIET_NSEC - NSEC_PER_SEC;
-    assert_false(pace_judge(&pace, &facts));
+    assert_int_not_equal(pace_judge(&pace, &facts), PACE_STABLE);
     facts.now += NSEC_PER_SEC;
-    assert_true(pace_judge(&pace, &facts));
+    assert_int_equal(pace_judge(&pace, &facts), PACE_STABLE);
 }
 
 static void unknown_share_is_never_stable(void **state)
@@ -71,7 +85,7 @@ static void unknown_share_is_never_stable(void **state)
         struct pace_facts facts = facts_at(second);
 
         facts.remote_permyriad = -1;
-        assert_false(pace_judge(&pace, &facts));
+        assert_int_not_equal(pace_judge(&pace, &facts), PACE_STABLE);
     }
 }
 
@@ -107,7 +121,7 @@ static void another_phase_ends_it_at_once(void **state)
         facts.n_threads = cases[i].n_threads;
         facts.rss_bytes = cases[i].rss_bytes;
         facts.n_outside = cases[i].n_outside;
-        assert_int_equal(pace_judge(&pace, &facts), cases[i].stays);
+        assert_int_equal(pace_judge(&pace, &facts), cases[i].stays ? PACE_STABLE : PACE_NEW);
     }
 }
 
@@ -122,7 +136,7 @@ static void strays_do_not_add_up(void **state)
         struct pace_facts facts = facts_at(second + i);
 
         facts.n_outside = 3 + i * PACE_OUTSIDE_MOST;
-        assert_true(pace_judge(&pace, &facts));
+        assert_int_equal(pace_judge(&pace, &facts), PACE_STABLE);
     }
 }
 
@@ -131,19 +145,23 @@ static void stable_process_costs_a_tenth_until_it_changes(void **state)
 {
     struct model_run *run = *state;
     struct model_process *process = workload_add(run, WORKLOAD_PID, "postgres");
-    unsigned full = pipeline_config(run->pipeline)->rate_hz;
+    unsigned usual = pipeline_config(run->pipeline)->rate_hz;
 
     run->model.rate_hz = 0;
     model_run_rounds(run, 1);
-    assert_int_equal(process->asked_hz, full);
-    model_run_rounds(run, 30);
+    assert_int_equal(process->asked_hz, 4 * usual);
+    model_run_rounds(run, 10);
+    assert_int_equal(process->asked_hz, usual);
+    model_run_rounds(run, 20);
     assert_true(model_remote_permyriad(&run->model, process) <= 500);
-    assert_int_equal(process->asked_hz, full / 10);
+    assert_int_equal(process->asked_hz, usual / 10);
     for (size_t i = 0; i < process->n_threads; i++)
         process->threads[i].cpu = workload_cpus[(i + 2) % 4];
     model_run_rounds(run, 2); /* its samples come in the first, which ends with the rate */
-    assert_int_equal(process->asked_hz, full);
-    model_run_rounds(run, 30);
+    assert_int_equal(process->asked_hz, 4 * usual);
+    model_run_rounds(run, 10);
+    assert_int_equal(process->asked_hz, usual);
+    model_run_rounds(run, 20);
     assert_true(model_remote_permyriad(&run->model, process) <= 500);
 }
 
@@ -151,6 +169,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(quiet_process_becomes_stable),
+        cmocka_unit_test(new_for_five_seconds),
         cmocka_unit_test(planned_and_made_moves_start_over),
         cmocka_unit_test(unknown_share_is_never_stable),
         cmocka_unit_test(another_phase_ends_it_at_once),

@@ -27,10 +27,10 @@ static void rate_changes_on_reload(void **state)
     unsigned before = pipeline_config(run->pipeline)->rate_hz;
 
     model_run_rounds(run, 1);
-    assert_int_equal(process->asked_hz, before);
+    assert_int_equal(process->asked_hz, 4 * before);
     commit_rate(run, 2 * before);
     model_run_rounds(run, 1);
-    assert_int_equal(process->asked_hz, 2 * before);
+    assert_int_equal(process->asked_hz, 8 * before);
     assert_int_equal(run->n_log, 0);
 }
 

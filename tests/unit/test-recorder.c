@@ -224,6 +224,59 @@ static void calls_go_through_after_it_was_stopped(void **state)
     bed_deinit(&bed);
 }
 
+static bool agree(void *userdata)
+{
+    *(bool *)userdata = true;
+    return false;
+}
+
+static bool visit(void *userdata, const char *text)
+{
+    (void)text;
+    return ++*(size_t *)userdata < 100;
+}
+
+/* write_fault called a function that was not there, idle_page and kvm saw nothing. */
+static void sources_have_all_of_the_host_while_it_is_recorded(void **state)
+{
+    struct bed bed = bed_init();
+    struct host inner = host_live(), host = recorder_host(bed.recorder, &inner);
+    CLEANUP(fd_closep) int read_fd = -1;
+    CLEANUP(fd_closep) int write_fd = -1;
+    char name[sizeof bed.tree.root + 8], text[4] = "";
+    bool was_asked = false;
+    size_t n_names = 0;
+
+    (void)state;
+    snprintf(name, sizeof name, "%.*s/file", (int)sizeof bed.tree.root - 1, bed.tree.root + 1);
+    tree_write(&bed.tree, "file", "abcd", 4);
+    assert_int_equal(
+        host.ops->write_file(host.self, "proc/self/clear_refs", "4", agree, &was_asked),
+        HOST_DECLINED);
+    assert_true(was_asked);
+    assert_int_equal(host.ops->list_folder(host.self, "proc/self/fd", 100, visit, &n_names), 0);
+    assert_true(n_names > 0);
+    assert_int_equal(host.ops->read_link(host.self, "proc/self/cwd", text, sizeof text), 0);
+    assert_int_equal(text[0], '/');
+    assert_int_equal(host_pwrite(&host, name, &write_fd, 1, "x", 1), 1);
+    assert_int_equal(host_pread(&host, name, &read_fd, 0, text, 3), 3);
+    assert_memory_equal(text, "axc", 3);
+    bed_deinit(&bed);
+}
+
+/* As the answers to a fixture tree are: no pwrite_file. */
+static void what_the_host_lacks_is_lacking_while_it_is_recorded(void **state)
+{
+    struct bed bed = bed_init();
+    struct host inner = fake_host(NULL), host = recorder_host(bed.recorder, &inner);
+    int fd = -1;
+
+    (void)state;
+    assert_null(host.ops->list_folder);
+    assert_int_equal(host_pwrite(&host, "sys/x", &fd, 0, "x", 1), -EOPNOTSUPP);
+    bed_deinit(&bed);
+}
+
 static int list(void *self, struct process_list *list)
 {
     const struct process_list *present = self;
@@ -286,6 +339,8 @@ int main(void)
         cmocka_unit_test(unwritten_statuses_are_told_apart),
         cmocka_unit_test(a_full_disk_stops_only_the_recording),
         cmocka_unit_test(calls_go_through_after_it_was_stopped),
+        cmocka_unit_test(sources_have_all_of_the_host_while_it_is_recorded),
+        cmocka_unit_test(what_the_host_lacks_is_lacking_while_it_is_recorded),
         cmocka_unit_test(processes_are_written_when_they_change),
     };
 

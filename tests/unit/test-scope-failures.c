@@ -2,6 +2,7 @@
 #include "scope_rig.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "util/array.h"
@@ -110,6 +111,52 @@ static size_t opens_in(struct scope_rig *rig, unsigned n_rounds)
     for (unsigned i = 0; i < n_rounds; i++)
         one_round(rig);
     return rig->perf.n_opens - before;
+}
+
+/*
+ * Named after the bug: all events of 50 cgroups on 256 CPUs were opened, or re-rated, in one go,
+ * and the loop stood still for a quarter of a second. Here it is 16 cgroups, 16 CPUs and six kinds.
+ */
+static void large_machine_does_not_hold_up_the_loop(void **state)
+{
+    enum {
+        N_CGROUPS = 16,
+        N_KINDS = 6,
+        N_EVENTS = N_CGROUPS * FAKE_PERF_CPUS * N_KINDS
+    };
+    char names[N_CGROUPS][8];
+    struct scope_rig rig;
+    size_t before;
+
+    (void)state;
+    scope_rig_init(&rig);
+    rig.options.n_cpu_ids = FAKE_PERF_CPUS;
+    fake_host_set_file(&rig.host, "sys/devices/system/cpu/online", "0-15\n");
+    for (rig.n_kinds = 1; rig.n_kinds < N_KINDS; rig.n_kinds++)
+        rig.kinds[rig.n_kinds] = rig.kinds[0];
+    assert_int_equal(scope_rig_open(&rig), 0);
+    for (unsigned i = 0; i < N_CGROUPS; i++) {
+        snprintf(names[i], sizeof names[i], "/g%u", i);
+        scope_rig_target(&rig, 100 + 100 * (pid_t)i, names[i], 5);
+    }
+    before = rig.perf.n_opens;
+    one_round(&rig);
+    assert_in_range(rig.perf.n_opens - before, 500, 600);
+    for (unsigned i = 0; i < 4; i++) {
+        before = rig.perf.n_opens;
+        scope_rig_read(&rig);
+        assert_true(rig.perf.n_opens - before <= 600);
+    }
+    assert_int_equal(fake_perf_count(&rig.perf, NULL, 0, -2), N_EVENTS);
+    for (size_t i = 0; i < rig.n_targets; i++)
+        rig.targets[i].rate_hz /= 10;
+    one_round(&rig);
+    assert_in_range(rig.perf.n_periods, 500, 600);
+    for (unsigned i = 0; i < 4; i++)
+        scope_rig_read(&rig);
+    assert_int_equal(rig.perf.n_periods, N_EVENTS);
+    assert_int_equal(fake_perf_find(&rig.perf, "/cg/g15", 0, 15)->period, NSEC_PER_SEC / 25);
+    scope_rig_deinit(&rig);
 }
 
 /* 1, 2, 4, ... 512, 600 s: in an hour a dozen times, and not each round. */
@@ -224,6 +271,32 @@ static void one_thread_refuses(void **state)
 }
 
 /* Without a file to list them with, the threads that are known stay; an ended process has none. */
+/* Named after the bug: its ids are those of before, and so it was never opened again. */
+static void thread_that_was_replaced_by_exec_is_opened_again(void **state)
+{
+    struct fake_perf_event *before, *after;
+    struct scope_rig rig;
+
+    (void)state;
+    scope_rig_init(&rig);
+    rig.options.scope = SAMPLE_SCOPE_THREAD;
+    assert_int_equal(scope_rig_open(&rig), 0);
+    scope_rig_target(&rig, 100, NULL, 1);
+    assert_int_equal(scope_rig_round(&rig), 0);
+    before = fake_perf_find(&rig.perf, NULL, 100, -2);
+    assert_non_null(before);
+    scope_rig_sample(&rig, before, 7);
+    before->ended = true;
+    assert_int_equal(scope_rig_round(&rig), 0);
+    after = fake_perf_find(&rig.perf, NULL, 100, -2);
+    assert_non_null(after);
+    assert_ptr_not_equal(before, after);
+    assert_int_equal(fake_perf_count(&rig.perf, NULL, 100, -2), 1);
+    scope_rig_read(&rig);
+    assert_int_equal(rig.n_seen, 1); /* the last samples of the old one are not lost */
+    scope_rig_deinit(&rig);
+}
+
 static void threads_cannot_be_listed(void **state)
 {
     struct scope_rig rig;
@@ -329,12 +402,14 @@ int main(void)
         cmocka_unit_test(no_cpu_is_left),
         cmocka_unit_test(offline_cpu_is_left_out_and_comes_back),
         cmocka_unit_test(unreadable_online_list_means_all),
+        cmocka_unit_test(large_machine_does_not_hold_up_the_loop),
         cmocka_unit_test(failed_cpu_is_tried_ever_more_seldom),
         cmocka_unit_test(restarted_service_is_sampled_again),
         cmocka_unit_test(removed_cgroup_is_retried_and_replaced),
         cmocka_unit_test(kernel_without_cgroup_events),
         cmocka_unit_test(no_cgroup_mount),
         cmocka_unit_test(one_thread_refuses),
+        cmocka_unit_test(thread_that_was_replaced_by_exec_is_opened_again),
         cmocka_unit_test(threads_cannot_be_listed),
         cmocka_unit_test(permission_is_taken_away),
         cmocka_unit_test(files_run_out_for_cgroups),

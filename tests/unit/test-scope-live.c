@@ -4,6 +4,7 @@
  * where the kernel refuses events or cgroups.
  */
 #include <errno.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -22,7 +23,7 @@
 #include <cmocka.h>
 
 #include "numabd/host.h"
-#include "sample/cgroup_dir.h"
+#include "sample/cgroup_mounts.h"
 #include "sample/perf_scope.h"
 #include "util/cleanup.h"
 #include "util/nsec.h"
@@ -39,7 +40,7 @@ struct live {
     int epoll_fd;
     pid_t target, stranger;
     char cgroup[64]; /* below the mount; empty: none was made */
-    struct cgroup_mount mount;
+    struct cgroup_mounts mounts;
     size_t n_target, n_stranger;
     uint64_t period; /* of the last sample of the target */
 };
@@ -69,7 +70,7 @@ static void stop_burning(pid_t pid)
 
 static void make_path(const struct live *live, char *path, size_t size, const char *file)
 {
-    snprintf(path, size, "%s%s%s", live->mount.path, live->cgroup, file);
+    snprintf(path, size, "%s%s%s", cgroup_mounts_perf(&live->mounts), live->cgroup, file);
 }
 
 /* Return: false where no cgroup with perf can be made; the child is in it otherwise. */
@@ -81,8 +82,10 @@ static bool join_cgroup(struct live *live)
     FILE *procs;
     bool ok;
 
-    if (procfs_read("/", "proc/mounts", &text, &size) ||
-        cgroup_mount_find(text, &live->mount) < 0 || !live->mount.path)
+    if (procfs_read("/", "proc/mounts", &text, &size))
+        return false;
+    cgroup_mounts_parse(&live->mounts, text);
+    if (!cgroup_mounts_perf(&live->mounts)[0])
         return false;
     snprintf(live->cgroup, sizeof live->cgroup, "/numabd-test-%d", (int)getpid());
     make_path(live, path, sizeof path, "");
@@ -103,7 +106,6 @@ static void leave_cgroup(struct live *live)
     make_path(live, path, sizeof path, "");
     for (int i = 0; live->cgroup[0] && rmdir(path) < 0 && i < 1000; i++)
         usleep(1000); /* EBUSY until its last process is reaped */
-    free(live->mount.path);
 }
 
 static void live_close(struct live *live)
@@ -271,6 +273,63 @@ static void test_ended_thread_does_not_keep_epoll_busy(void **state)
     live_close(&live);
 }
 
+static void *exec_burner(void *unused)
+{
+    (void)unused;
+    execl("/bin/sh", "sh", "-c", "while :; do :; done", (char *)NULL);
+    _exit(1);
+}
+
+static void wait_and_exec(int go_fd)
+{
+    pthread_t thread;
+    char byte;
+
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (read(go_fd, &byte, 1) == 1)
+        pthread_create(&thread, NULL, exec_burner, NULL);
+    for (;;)
+        pause();
+}
+
+static bool is_named(pid_t pid, const char *name)
+{
+    CLEANUP(freep) char *text = NULL;
+    char path[64];
+    size_t size;
+
+    snprintf(path, sizeof path, "proc/%d/comm", (int)pid);
+    return !procfs_read("/", path, &text, &size) && !strncmp(text, name, strlen(name));
+}
+
+/*
+ * Named after the bug: the thread that calls exec takes the pid over, with the start of the one
+ * that had it. The event of that one is dead, and nothing is sampled ever after.
+ */
+static void test_exec_by_another_thread_does_not_end_sampling(void **state)
+{
+    struct live live;
+    int go[2];
+
+    (void)state;
+    live_open(&live, SAMPLE_SCOPE_THREAD);
+    stop_burning(live.target);
+    assert_return_code(pipe(go), 0);
+    live.target = fork();
+    if (live.target == 0)
+        wait_and_exec(go[0]);
+    live_round(&live, RATE_HZ);
+    assert_int_equal(write(go[1], "x", 1), 1);
+    while (!is_named(live.target, "sh\n"))
+        usleep(1000);
+    live_round(&live, RATE_HZ);
+    live_sample(&live, SAMPLES_ENOUGH, 0);
+    check_counts(&live);
+    live_close(&live);
+    close(go[0]);
+    close(go[1]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -278,6 +337,7 @@ int main(void)
         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_whole_system),
         cmocka_unit_test(test_ended_thread_does_not_keep_epoll_busy),
+        cmocka_unit_test(test_exec_by_another_thread_does_not_end_sampling),
     };
 
     return cmocka_run_group_tests_name("perf scope, live", tests, NULL, NULL);

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -364,6 +365,34 @@ static void test_rate_changes_while_it_samples(void **state)
     live_close(&live);
 }
 
+static ssize_t refuse_to_read(void *self, pid_t pid, const struct iovec *local,
+                              const struct iovec *remote, size_t n)
+{
+    (void)self, (void)pid, (void)local, (void)remote, (void)n;
+    return -EPERM;
+}
+
+/* Named after the bug: behind a filter it sampled, resolved nothing, and doctor called it ok. */
+static void test_without_code_it_is_unavailable(void **state)
+{
+    struct host_ops ops = *host_live().ops;
+    struct host host = {.ops = &ops, .page_bytes = 4096};
+    const struct source_options options = {
+        .rate_hz = RATE_HZ,
+        .epoll_fd = -1,
+        .n_cpu_ids = (int)sysconf(_SC_NPROCESSORS_CONF),
+        .host = &host,
+    };
+    struct source source = {0};
+    struct source_reason reason = {""};
+
+    (void)state;
+    ops.read_memory = refuse_to_read;
+    assert_int_equal(timer_new(&source, &options, &reason), SOURCE_UNAVAILABLE);
+    assert_non_null(strstr(reason.text, "process_vm_readv"));
+    assert_null(source.ops);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -371,6 +400,7 @@ int main(void)
         cmocka_unit_test(test_the_same_through_the_whole_system),
         cmocka_unit_test(test_foreign_process_is_only_counted),
         cmocka_unit_test(test_rate_changes_while_it_samples),
+        cmocka_unit_test(test_without_code_it_is_unavailable),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -213,6 +213,33 @@ static void assert_text_comes_back(const char *text, size_t size)
 }
 
 /* No newline at the end, tabs, escapes, NULs, and lines of more than fits into one. */
+/* Who gave its program such a path made the whole trace unreadable: its line was too long. */
+static void a_long_path_does_not_end_the_trace(void **state)
+{
+    CLEANUP(freep) char *exe = calloc(4096, 1);
+    CLEANUP(freep) char *cgroup = calloc(4096, 1);
+    struct process process = {.pid = 1, .exe = exe, .cgroup = cgroup};
+    const struct trace_record *record;
+    struct page page;
+
+    (void)state;
+    memset(exe, '\xc3', 4095);
+    memset(cgroup, 'c', 4095);
+    page_open(&page);
+    trace_write_detail(&page.writer, &process);
+    memset(exe + 2000, 0, 2095);
+    memcpy(cgroup, exe, 4096);
+    trace_write_detail(&page.writer, &process);
+    page_read(&page);
+    record = page_next(&page, TRACE_DETAIL);
+    assert_word(&record->detail.exe, NULL);
+    assert_int_equal(record->detail.cgroup.end - record->detail.cgroup.at, 4095);
+    record = page_next(&page, TRACE_DETAIL);
+    assert_word(&record->detail.exe, exe);
+    assert_word(&record->detail.cgroup, exe);
+    page_close(&page);
+}
+
 static void texts_come_back(void **state)
 {
     static const char *const texts[] = {
@@ -422,15 +449,11 @@ static void the_rest_comes_back(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(machine_comes_back),
-        cmocka_unit_test(many_cpus_take_several_lines),
-        cmocka_unit_test(processes_come_back),
-        cmocka_unit_test(texts_come_back),
-        cmocka_unit_test(refusals_come_back),
-        cmocka_unit_test(calls_come_back),
-        cmocka_unit_test(a_refused_query_has_no_pages),
-        cmocka_unit_test(accesses_come_back),
-        cmocka_unit_test(the_rest_comes_back),
+        cmocka_unit_test(machine_comes_back),  cmocka_unit_test(many_cpus_take_several_lines),
+        cmocka_unit_test(processes_come_back), cmocka_unit_test(a_long_path_does_not_end_the_trace),
+        cmocka_unit_test(texts_come_back),     cmocka_unit_test(refusals_come_back),
+        cmocka_unit_test(calls_come_back),     cmocka_unit_test(a_refused_query_has_no_pages),
+        cmocka_unit_test(accesses_come_back),  cmocka_unit_test(the_rest_comes_back),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

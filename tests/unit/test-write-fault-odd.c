@@ -257,6 +257,26 @@ static void test_many_targets_take_turns(void **state)
     world_close(&world);
 }
 
+/* Those that are busy and cheap were cleared again at once, and kept all windows for themselves. */
+static void busy_targets_take_turns_too(void **state)
+{
+    struct fault_world world;
+
+    (void)state;
+    world_open(&world);
+    for (int i = 0; i < WORLD_PROCESSES; i++)
+        world_add(&world, 100 + i, SMALL_PAGES);
+    for (unsigned round = 0; round < 10; round++) {
+        assert_int_equal(world_round(&world, NSEC_PER_SEC), 0);
+        for (int i = 0; i < WORLD_PROCESSES; i++)
+            world.processes[i].cpu_ticks += 100;
+    }
+    assert_int_equal(world_scope->n_covered_max, WRITE_FAULT_WINDOWS_MAX);
+    for (int i = 0; i < WORLD_PROCESSES; i++)
+        assert_in_range(world.processes[i].n_cleared, 1, 4);
+    world_close(&world);
+}
+
 static void test_scope_that_fails_is_told(void **state)
 {
     struct fault_world world;
@@ -438,6 +458,7 @@ int main(void)
         cmocka_unit_test(test_odd_records),
         cmocka_unit_test(test_thread_that_ends),
         cmocka_unit_test(test_many_targets_take_turns),
+        cmocka_unit_test(busy_targets_take_turns_too),
         cmocka_unit_test(test_scope_that_fails_is_told),
         cmocka_unit_test(test_events_are_open_before_the_clear),
         cmocka_unit_test(test_source_freed_with_requests_waiting),

@@ -2,14 +2,33 @@
 # write_fault alone: a writing workload comes to 5 % remote or less; nobody else's bits are cleared.
 . /test/lib.sh
 
+hold_fault_events >$LOG/held &
+held=$!
+until grep -q held $LOG/held; do sleep 0.1; done
+
+# An emulated CPU needs 1 us a page to clear: 32 MiB are within the 20 ms that a clear may take.
 alone() {
-    bench work numa02 --pin --placement node:0 --size 64 --seconds 120 --pages 4k --access write
+    bench work numa02 --pin --placement node:0 --size 32 --seconds 120 --access write "$@"
     misplaced work 30
-    conf '' 'sources = write_fault' '[write_fault]\ncomm = numabench'
+    conf 'min_rss = 8 MiB' 'sources = write_fault' '[write_fault]\ncomm = numabench'
     numabd_start
-    check "write_fault alone converges within $ROUNDS rounds" "$(remote work) % remote" converge work
+    check "write_fault alone, $2 pages, converges within $ROUNDS rounds" "$(remote work) % remote" \
+        converge work
     echo "# $rounds_taken rounds, $(stat sampling)"
     check "write_fault: no other source" "$(stat sources)" [ "$(stat sources)" = write_fault ]
+    numabd_stop
+    stop $pid
+}
+
+too_large() {
+    bench work numa02 --pin --placement node:0 --size 900 --seconds 120 --pages 4k --access write
+    conf '' 'sources = write_fault' '[write_fault]\ncomm = numabench'
+    numabd_start
+    wait_rounds 4
+    numabctl status >$LOG/status
+    check "a huge process is refused with its reason" "$(cat $LOG/status)" \
+        grep -q 'refused: clearing would stop it for over 20 ms (1)' $LOG/status
+    check "a huge process is never cleared" "$(cat $LOG/status)" grep -q ' 0 clears' $LOG/status
     numabd_stop
     stop $pid
 }
@@ -29,6 +48,12 @@ others_bits_stay() {
     numabd_stop
 }
 
-alone
+ROUNDS=20
+alone --pages 4k
+# One fault tells of 2 MiB, so that evidence grows slowly.
+ROUNDS=30
+alone --pages huge
+too_large
 others_bits_stay
+stop $held
 exit $failed

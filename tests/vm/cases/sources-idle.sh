@@ -13,8 +13,8 @@ try() {
     check "idle_page with timer, $name converges within $ROUNDS rounds" "$(remote work) % remote" \
         converge work
     echo "# $rounds_taken rounds, $(stat sampling)"
-    check "idle_page, $name: both sources work" "$(stat sources)" \
-        [ "$(stat sources)" = 'timer, idle_page' ]
+    check "idle_page, $name: both sources work" "$(numabctl status)" \
+        sh -c 'numabctl status | grep -q "sources timer, idle_page "'
     numabd_stop
     stop $pid
 }
@@ -31,6 +31,9 @@ no_faults() {
     stop $pid
 }
 
+numabctl doctor >$LOG/doctor
+check "doctor: idle_page works on this kernel" "$(cat $LOG/doctor)" \
+    grep -qE '^ *ok +idle_page' $LOG/doctor
 try '4 KiB' --pages 4k
 try 'huge' --pages huge
 no_faults

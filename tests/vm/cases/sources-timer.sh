@@ -56,30 +56,39 @@ planned_within_four_rounds() {
     stop $pid
 }
 
-# Timer interrupts of all CPUs in ten seconds.
-interrupts() {
-    before=$(timer_interrupts)
-    sleep 10
-    echo $(($(timer_interrupts) - before))
+# Sets $1 to the timer interrupts of all CPUs in ten seconds, or leaves it if it was less: a busy
+# host delays what the guest does and gives it more of them.
+count_interrupts() {
+    for try in 1 2; do
+        before=$(timer_interrupts)
+        sleep 10
+        n=$(($(timer_interrupts) - before))
+        eval "[ -n \"\$$1\" ] && [ \$$1 -le $n ] || $1=$n"
+    done
 }
 
 idle_machine() {
     enter_service
-    sleeper 64 300 >$LOG/sleeper &
+    sleeper 64 600 >$LOG/sleeper &
     pid=$!
     leave_service
     until grep -q ready $LOG/sleeper; do sleep 0.2; done
-    sleep 5
-    without=$(interrupts)
     conf '' 'sources = timer'
-    numabd_start
-    # What it does at first is not what it does all night.
-    sleep 40
-    with=$(interrupts)
+    without='' with=''
+    for pair in 1 2 3; do
+        sleep 3
+        count_interrupts without
+        numabd_start
+        # What it does at first is not what it does all night.
+        sleep 20
+        count_interrupts with
+        [ $pair -ne 1 ] || check "idle machine: the service is watched" "$(stat sampling)" \
+            sh -c 'numabctl status | grep -q "timer: 1 cgroup"'
+        numabd_stop
+    done
     echo "# timer interrupts in 10 s: $without without numabd, $with with it"
     check "idle machine: timer interrupts within 5 %" "$without -> $with" \
-        [ "$with" -le $((without + without / 20 + 5)) ]
-    numabd_stop
+        [ "$with" -le $((without + without / 20)) ]
     stop $pid
 }
 

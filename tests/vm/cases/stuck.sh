@@ -21,7 +21,7 @@ until grep -q ready $LOG/unserved; do sleep 0.2; done
 bench work numa02 --pin --placement node:0 --size 64 --seconds 120 --pages 4k
 misplaced work 30
 conf
-watchdog 3000 numabd >$LOG/numabd 2>&1 &
+fed_watchdog 3000 numabd >$LOG/numabd 2>&1 &
 numabd=$!
 until numabctl status >/dev/null 2>&1; do sleep 0.2; done
 ROUNDS=20

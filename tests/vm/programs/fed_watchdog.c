@@ -1,5 +1,5 @@
 /*
- * watchdog MILLISECONDS PROGRAM ARGS...: runs a program as systemd does with WatchdogSec=. On
+ * fed_watchdog MILLISECONDS PROGRAM ARGS...: runs a program as systemd does with WatchdogSec=. On
  * SIGTERM it passes the signal on; when the program has ended it prints "fed N times, longest gap M
  * ms". Exit status: the program's, or 1 when a gap was longer than that.
  */
