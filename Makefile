@@ -34,6 +34,11 @@ ASAN_OBJECTS := $(LIB_SOURCES:src/%.c=$(B)/asan/%.o)
 UNIT_SOURCES := $(wildcard tests/unit/test-*.c)
 UNIT_TESTS := $(UNIT_SOURCES:tests/unit/%.c=$(B)/unit/%)
 UNIT_SUPPORT := $(patsubst tests/unit/%.c,$(B)/asan-unit/%.o,$(filter-out $(UNIT_SOURCES),$(wildcard tests/unit/*.c)))
+SIM_SOURCES := $(wildcard tests/sim/sim-*.c)
+SIM_PROGRAMS := $(SIM_SOURCES:tests/sim/%.c=$(B)/sim/%)
+SIM_SUPPORT := $(patsubst tests/%.c,$(B)/obj/%.o,$(filter-out $(SIM_SOURCES),$(wildcard tests/sim/*.c)))
+# The simulator is tested itself: under the sanitizers it goes with the unit tests.
+UNIT_SUPPORT += $(patsubst tests/sim/%.c,$(B)/asan-sim/%.o,$(filter-out $(SIM_SOURCES),$(wildcard tests/sim/*.c)))
 BENCH_SOURCES := $(wildcard tests/bench/numabench.c tests/bench/numabench/*.c)
 BENCH_OBJECTS := $(BENCH_SOURCES:tests/%.c=$(B)/obj/%.o)
 # Only what the fuzz targets need: what else the library has would be built for nothing.
@@ -82,7 +87,12 @@ $(B)/asan/%.o: src/%.c Makefile
 $(B)/asan-unit/%.o: tests/unit/%.c Makefile
 	@mkdir -p $(@D)
 	$(call say,CC,$@)
-	$(Q)$(CC) $(CPPFLAGS_ALL) -Itests/unit $(TEST_FLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(CPPFLAGS_ALL) -Itests/unit -Itests $(TEST_FLAGS) -MMD -MP -c -o $@ $<
+
+$(B)/asan-sim/%.o: tests/sim/%.c Makefile
+	@mkdir -p $(@D)
+	$(call say,CC,$@)
+	$(Q)$(CC) $(CPPFLAGS_ALL) -Itests $(TEST_FLAGS) -MMD -MP -c -o $@ $<
 
 $(B)/unit/%: $(B)/asan-unit/%.o $(UNIT_SUPPORT) $(B)/libnumabd-asan.a
 	@mkdir -p $(@D)
@@ -136,6 +146,17 @@ $(B)/obj/bench/%.o: tests/bench/%.c Makefile
 	$(call say,CC,$@)
 	$(Q)$(CC) $(PROGRAM_FLAGS) -MMD -MP -c -o $@ $<
 
+# Simulations run for long: optimised, without sanitizers.
+$(B)/obj/sim/%.o: tests/sim/%.c Makefile
+	@mkdir -p $(@D)
+	$(call say,CC,$@)
+	$(Q)$(CC) $(CPPFLAGS_ALL) -Itests $(PROGRAM_FLAGS) -MMD -MP -c -o $@ $<
+
+$(B)/sim/%: $(B)/obj/sim/%.o $(SIM_SUPPORT) $(B)/libnumabd.a
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(PROGRAM_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+
 BENCHES := $(patsubst tests/bench/%.c,$(B)/bench/%,$(filter-out tests/bench/numabench.c,$(wildcard tests/bench/*.c)))
 $(B)/bench/%: tests/bench/%.c $(B)/libnumabd.a Makefile
 	@mkdir -p $(@D) $(B)/obj/bench
@@ -148,7 +169,7 @@ $(B)/bin/%: tests/vm/programs/%.c Makefile
 	$(Q)$(CC) -D_GNU_SOURCE $(PROGRAM_FLAGS) -MMD -MP -MF $(B)/obj/vm/$*.d -MT $@ -o $@ $< -lnuma -pthread
 
 .SECONDARY:
--include $(wildcard $(B)/obj/*.d $(B)/obj/*/*.d $(B)/obj/*/*/*.d $(B)/asan/*.d $(B)/asan/*/*.d $(B)/asan-unit/*.d) \
+-include $(wildcard $(B)/obj/*.d $(B)/obj/*/*.d $(B)/obj/*/*/*.d $(B)/asan/*.d $(B)/asan/*/*.d $(B)/asan-unit/*.d $(B)/asan-sim/*.d) \
     $(wildcard $(B)/fuzz/obj/*.d $(B)/fuzz/obj/*/*.d)
 
 .PHONY: deps deps-demo deps-check deps-kernel
@@ -157,9 +178,10 @@ deps:  ## installs what building needs (Debian)
 deps-demo deps-check deps-kernel:
 	@tests/deps $(@:deps-%=%)
 
-.PHONY: programs unit-programs fuzz-programs
+.PHONY: programs unit-programs sim-programs fuzz-programs
 programs: all $(B)/bin/numabench $(VM_PROGRAMS)
 unit-programs: $(UNIT_TESTS) $(VM_PROGRAMS)
+sim-programs: $(SIM_PROGRAMS)
 # Without clang there are none, and tests/fuzz/run says so.
 fuzz-programs:
 	@! FUZZ_CC="$(FUZZ_CC)" tests/fuzz/compiler || $(MAKE) --no-print-directory $(FUZZ_PROGRAMS)
@@ -173,12 +195,18 @@ demo: deps-demo  ## installs what is missing, builds, and shows numabd at work o
 
 .PHONY: check
 check: deps-check  ## installs what is missing, builds, and runs all tests
-	@$(MAKE) --no-print-directory -s -j$$(nproc) programs unit-programs fuzz-programs
+	@$(MAKE) --no-print-directory -s -j$$(nproc) programs unit-programs sim-programs fuzz-programs
 	@tests/run
 
 .PHONY: check-quick
 check-quick: programs unit-programs  ## checks and unit tests, without the virtual machine
 	@tests/run checks unit
+
+.PHONY: sim sim-long
+sim: sim-programs  ## the pipeline on simulated machines; NAMES="phase_change", SEED=7
+	@tests/sim/run $(if $(SEED),-s $(SEED)) $(NAMES)
+sim-long: sim-programs  ## the simulations that take minutes
+	@tests/sim/run -l $(if $(SEED),-s $(SEED))
 
 .PHONY: check-vm
 check-vm: programs  ## tests in the virtual machine; CASES="harmless lifecycle" runs those

@@ -29,6 +29,11 @@
 #define GAPS_PER_ROUND 1024
 /* Gaps of a large group leave room for ranges that samples fall into. */
 #define GAPS_MAX (RANGES_MAX / 2)
+/*
+ * Kept for groups. 2 TiB used evenly fill the table to here with 22,000 ranges and all that holds
+ * them, among that a group for 99 % of all 512 MiB.
+ */
+#define GROUPS_KEPT (RANGES_MAX / 8)
 /* Nothing is refreshed for a process that was not sampled for so long. */
 #define IDLE_NSEC (10 * NSEC_PER_SEC)
 
@@ -155,18 +160,31 @@ static size_t space_ranges_max(const struct space *space)
     return (size_t)(4 * (space->rss_bytes / RANGE_BYTES) + 64);
 }
 
-static bool attribute_may_grow(const struct attribute *attribute, const struct space *space)
+/*
+ * What may still be made. The last entries of the table are kept for groups, those of the largest
+ * ones longest: memory too large for its ranges to fit is then judged by groups, not forgotten.
+ */
+static unsigned attribute_grain(const struct attribute *attribute, const struct space *space)
 {
     size_t n_most = attribute->n_ranges + attribute->n_groups + 1 + GROUP_LEVELS;
+    size_t limit = RANGES_MAX - GROUPS_KEPT;
+    unsigned grain = GRAIN_RANGES;
 
-    return n_most <= RANGES_MAX && HASH_COUNT(space->ranges) < space_ranges_max(space);
+    if (HASH_COUNT(space->ranges) >= space_ranges_max(space))
+        return GRAIN_NONE;
+    while (grain < GRAIN_NONE && n_most > limit) {
+        limit += GROUPS_KEPT / GROUP_LEVELS;
+        grain++;
+    }
+    return grain;
 }
 
 static int attribute_push_touch(struct attribute *attribute, struct space *space,
                                 const struct access *access)
 {
     bool made = false;
-    int r = heat_add(space, access->addr, attribute_may_grow(attribute, space), &made);
+    bool may_grow = attribute_grain(attribute, space) == GRAIN_RANGES;
+    int r = heat_add(space, access->addr, may_grow, &made);
 
     attribute->n_ranges += made;
     return r;
@@ -176,7 +194,7 @@ static int attribute_push_one(struct attribute *attribute, struct space *space,
                               const struct access *access)
 {
     int node = topology_cpu_node(attribute->options.topology, access->cpu);
-    bool may_grow = attribute_may_grow(attribute, space);
+    unsigned grain = attribute_grain(attribute, space);
     bool made = false;
     int r;
 
@@ -184,7 +202,7 @@ static int attribute_push_one(struct attribute *attribute, struct space *space,
         return attribute_push_touch(attribute, space, access);
     if (node < 0)
         return 0;
-    r = space_add_access(space, access, node, may_grow, &made);
+    r = space_add_access(space, access, node, grain, &made);
     if (made)
         attribute->n_ranges++;
     attribute_count_groups(attribute, space);

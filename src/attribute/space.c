@@ -183,36 +183,46 @@ static void space_count_share(struct space *space, const struct range *range,
     space->round_remote_sec += sec * (1 - local);
 }
 
-int space_add_access(struct space *space, const struct access *access, int node, bool may_grow,
+/* The range of an access, which is made if it may be; NULL: it may not. Return: 0 or -ENOMEM. */
+static int space_get_range(struct space *space, uint64_t start, uint64_t end, unsigned grain,
+                           struct range **rangep, bool *madep)
+{
+    *rangep = space_find_range(space, start);
+    if (*rangep || grain > GRAIN_RANGES)
+        return 0;
+    *rangep = range_insert(&space->ranges, start, end);
+    *madep = *rangep != NULL;
+    return *rangep ? 0 : -ENOMEM;
+}
+
+int space_add_access(struct space *space, const struct access *access, int node, unsigned grain,
                      bool *madep)
 {
     const struct vma *vma = vma_list_find(&space->vmas, access->addr);
     struct thread *thread;
     struct range *range;
     uint64_t start, end;
+    int r;
 
     if (!vma)
         return SPACE_OUTSIDE;
     if (vma->kind != REASON_NONE)
         return SPACE_UNMOVABLE;
     range_bounds(vma, access->addr, &start, &end);
-    range = space_find_range(space, start);
-    if (!range) {
-        if (!may_grow)
-            return SPACE_CAPPED;
-        range = range_insert(&space->ranges, start, end);
-        if (!range)
-            return -ENOMEM;
-        *madep = true;
-    }
+    r = space_get_range(space, start, end, grain, &range, madep);
+    if (r < 0)
+        return r;
     thread = space_get_thread(space, access->tid);
     if (!thread)
         return -ENOMEM;
     thread->seen_nsec = access->when_nsec;
-    space_count_share(space, range, access, node);
-    if (range_add(range, access, node, thread->slot) < 0)
-        return -ENOMEM;
-    return groups_add(space->groups, vma, range, access, node, thread->slot, may_grow);
+    if (range) {
+        space_count_share(space, range, access, node);
+        r = range_add(range, access, node, thread->slot);
+    }
+    if (!r)
+        r = groups_add(space->groups, vma, end - start, access, node, thread->slot, grain);
+    return r || range ? r : SPACE_CAPPED;
 }
 
 void space_set_vmas(struct space *space, struct vma_list *vmas, size_t *n_droppedp)
@@ -289,11 +299,14 @@ static void space_rotate_masks(struct space *space)
     groups_rotate_masks(space->groups);
 }
 
-/* Long rounds end more than one window. */
+/* Long rounds end more than one window. The first one begins with the first round. */
 static void space_end_windows(struct space *space, uint64_t now)
 {
-    uint64_t n_ended = (now - space->mask_nsec) / MASK_WINDOW_NSEC;
+    uint64_t n_ended;
 
+    if (!space->mask_nsec)
+        space->mask_nsec = now;
+    n_ended = (now - space->mask_nsec) / MASK_WINDOW_NSEC;
     if (!n_ended)
         return;
     space_rotate_masks(space);

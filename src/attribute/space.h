@@ -13,14 +13,15 @@ CLEANUP_DEFINE(struct space *, space_free)
 enum {
     SPACE_OUTSIDE = 1, /* the address is in no known VMA */
     SPACE_UNMOVABLE,   /* it is in a mapping of a kind that is never moved */
-    SPACE_CAPPED, /* a new range was needed and may_grow is false (then no group is made either) */
+    SPACE_CAPPED,      /* only groups that hold it have counted it: no range could be made */
 };
 
 /*
  * Counts one access from `node` into its range, which is made if it is missing (*madep is then
- * set). Return: 0, one of the above, or -ENOMEM.
+ * set), and the groups that hold it. grain: what may be made (groups.h). Return: 0, one of the
+ * above, or -ENOMEM.
  */
-int space_add_access(struct space *space, const struct access *access, int node, bool may_grow,
+int space_add_access(struct space *space, const struct access *access, int node, unsigned grain,
                      bool *madep);
 
 /*

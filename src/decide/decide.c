@@ -76,6 +76,16 @@ static double memory_bound(const struct space *space)
     return space->memory_bound_known ? space->memory_bound : DECIDE_MEMORY_BOUND;
 }
 
+/*
+ * The claim rests on fresh samples, the rate on those of a minute: after a change of phase it still
+ * is about the time before, and tenfold so if the process was sampled at a tenth then.
+ */
+static bool rate_contradicts(const struct range *range, int node)
+{
+    return node != range->claim.node &&
+           range_rate(range, node) > range_rate(range, range->claim.node);
+}
+
 static enum reason judge_gain(const struct decide_env *env, const struct candidate *candidate,
                               const struct range *range, struct move *move)
 {
@@ -84,6 +94,8 @@ static enum reason judge_gain(const struct decide_env *env, const struct candida
 
     if (node < 0)
         return REASON_NOT_ALLOWED;
+    if (rate_contradicts(range, node))
+        return REASON_UNCONFIRMED;
     elsewhere = 1 - range_resident_share(range, node);
     if (elsewhere <= 0)
         return REASON_LOCAL;

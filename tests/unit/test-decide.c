@@ -176,6 +176,16 @@ static void unreachable(struct scene *scene)
     scene->residency[0].node = 2;
 }
 
+/* Named after the bug: memory that had followed its threads was sent back to where they had been.
+ */
+static void moved_on_with_its_threads(struct scene *scene)
+{
+    scene->residency[0].node = 0;
+    scene->rate[0].sec = 0.5;
+    scene->rate[1] = (struct tally_entry){.node = 1, .n = 50, .sec = 2};
+    scene->range.rate.n_entries = 2;
+}
+
 static const struct {
     void (*change)(struct scene *scene); /* of a range that is to be moved */
     enum reason reason;
@@ -210,6 +220,7 @@ static const struct {
     {used_just_enough, REASON_NONE},
     {used_just_too_little, REASON_NO_GAIN},
     {unreachable, REASON_NONE},
+    {moved_on_with_its_threads, REASON_UNCONFIRMED},
 };
 
 static void each_reason_has_its_case(void **state)
