@@ -106,7 +106,7 @@ $(B)/obj/bench/%.o: tests/bench/%.c Makefile
 
 BENCHES := $(patsubst tests/bench/%.c,$(B)/bench/%,$(filter-out tests/bench/numabench.c,$(wildcard tests/bench/*.c)))
 $(B)/bench/%: tests/bench/%.c $(B)/libnumabd.a Makefile
-	@mkdir -p $(@D)
+	@mkdir -p $(@D) $(B)/obj/bench
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CPPFLAGS_ALL) $(PROGRAM_FLAGS) -MMD -MP -MF $(B)/obj/bench/$*.d -o $@ $< $(B)/libnumabd.a $(LIBS)
 
