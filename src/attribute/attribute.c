@@ -12,7 +12,10 @@
 #include "attribute/groups.h"
 #include "attribute/heat.h"
 #include "attribute/requests.h"
+#include "attribute/scans.h"
+#include "attribute/slots.h"
 #include "attribute/space.h"
+#include "attribute/space_scan.h"
 #include "attribute/tally.h"
 #include "util/nsec.h"
 #include "util/procfs.h"
@@ -29,8 +32,6 @@
 #define GAPS_PER_ROUND 1024
 /* Gaps of a large group leave room for ranges that samples fall into. */
 #define GAPS_MAX (RANGES_MAX / 2)
-/* Nothing is refreshed for a process that was not sampled for so long. */
-#define IDLE_NSEC (10 * NSEC_PER_SEC)
 
 struct attribute {
     struct attribute_options options;
@@ -39,6 +40,7 @@ struct attribute {
     uint64_t n_capped;
     uint64_t round_nsec; /* the last round, 0 = none yet */
     uint64_t n_generations;
+    struct scan_counts gone_counts; /* of spaces that were dropped */
 };
 
 int attribute_new(struct attribute **attributep, const struct attribute_options *options)
@@ -102,6 +104,7 @@ void attribute_drop(struct attribute *attribute, pid_t pid)
         return;
     attribute->n_ranges -= HASH_COUNT(space->ranges);
     attribute->n_groups -= space->n_groups;
+    scan_counts_add(&attribute->gone_counts, &space->scans->counts);
     HASH_DEL(attribute->spaces, space);
     space_free(space);
 }
@@ -132,6 +135,7 @@ static int attribute_get_space(struct attribute *attribute, const struct target 
         HASH_ADD(hh, attribute->spaces, pid, sizeof space->pid, space);
     }
     space->rss_bytes = target->process.rss_bytes;
+    space->n_threads = target->process.n_threads;
     *spacep = space;
     return 0;
 }
@@ -393,17 +397,29 @@ static void attribute_ask_policy(struct attribute *attribute, const struct confi
     worker_pool_submit(attribute->options.pool, READ_LANE, &policy->request.work);
 }
 
+/* Nothing is refreshed for a process that nobody runs in, or whose answers are still out. */
+static bool space_may_scan(const struct space *space, uint64_t now)
+{
+    return space->sampled_nsec + SPACE_IDLE_NSEC >= now && space->maps_known && !space->stuck &&
+           !space->residency_pending;
+}
+
+/* The pass that has begun is worked on as far as one request reaches. */
 static void attribute_ask_residency(struct attribute *attribute, struct space *space, uint64_t now)
 {
     struct residency_request *residency;
+    int r = RESIDENCY_NOTHING_DUE;
 
-    if (space->residency_pending || space->stuck || !space->ranges)
-        return;
-    if (residency_request_new(&residency, space, attribute->options.host, now, &residency_ops,
-                              attribute))
-        return;
-    space->residency_pending = true;
-    worker_pool_submit(attribute->options.pool, READ_LANE, &residency->request.work);
+    if (space->ranges)
+        r = residency_request_new(&residency, space, attribute->options.host, now, &residency_ops,
+                                  attribute);
+    if (r < 0)
+        return; /* the next round begins the pass anew */
+    if (!r) {
+        space->residency_pending = true;
+        worker_pool_submit(attribute->options.pool, READ_LANE, &residency->request.work);
+    }
+    space_end_pass(space);
 }
 
 /* Ranges that may be made for gaps in this round, for one space. */
@@ -415,27 +431,21 @@ static size_t attribute_room(const struct attribute *attribute)
     return room < GAPS_PER_ROUND ? room : GAPS_PER_ROUND;
 }
 
-static int by_place(const void *left, const void *right)
+static int attribute_set_filter(struct space *space, const struct config *config)
 {
-    const struct sample_range *a = left, *b = right;
-
-    if (a->pid != b->pid)
-        return a->pid < b->pid ? -1 : 1;
-    return a->start < b->start ? -1 : a->start > b->start;
+    space->mask_window_nsec = config->mask_window_nsec;
+    return space_set_filter(space, config->scan_filter, config->mask_bits);
 }
 
-size_t attribute_list_unsampled(struct attribute *attribute, uint64_t now,
-                                struct sample_range *ranges, size_t limit)
+static void attribute_close_space(struct attribute *attribute, struct space *space,
+                                  double min_share, double elapsed_sec, uint64_t now)
 {
-    struct space *space, *next;
-    size_t n = 0;
+    size_t n_dropped = 0;
 
-    HASH_ITER (hh, attribute->spaces, space, next)
-        if (n < limit && space->sampled_nsec + IDLE_NSEC >= now && !space->stuck)
-            n += heat_list(space, &ranges[n], limit - n);
-    if (n)
-        qsort(ranges, n, sizeof *ranges, by_place);
-    return n;
+    space_close_round(space, min_share, elapsed_sec, now, &n_dropped);
+    attribute->n_ranges -= n_dropped;
+    attribute_count_groups(attribute, space);
+    attribute->n_ranges += space_fill_gaps(space, attribute_room(attribute));
 }
 
 int attribute_round(struct attribute *attribute, const struct config *config, uint64_t now)
@@ -447,17 +457,29 @@ int attribute_round(struct attribute *attribute, const struct config *config, ui
 
     attribute->round_nsec = now;
     HASH_ITER (hh, attribute->spaces, space, next) {
-        size_t n_dropped = 0;
+        bool scans = space_may_scan(space, now);
 
-        space_close_round(space, min_share, elapsed_sec, now, &n_dropped);
-        attribute->n_ranges -= n_dropped;
-        attribute_count_groups(attribute, space);
-        attribute->n_ranges += space_fill_gaps(space, attribute_room(attribute));
-        if (space->sampled_nsec + IDLE_NSEC < now)
+        if (attribute_set_filter(space, config) < 0)
+            return -ENOMEM;
+        /* Before the mask window may end: who is at work in it counts. */
+        if (scans)
+            space_begin_pass(space, now);
+        attribute_close_space(attribute, space, min_share, elapsed_sec, now);
+        if (space->sampled_nsec + SPACE_IDLE_NSEC < now)
             continue;
         attribute_ask_maps(attribute, space, now);
         attribute_ask_policy(attribute, config, space, now);
-        attribute_ask_residency(attribute, space, now);
+        if (scans)
+            attribute_ask_residency(attribute, space, now);
     }
     return 0;
+}
+
+void attribute_count_scans(const struct attribute *attribute, struct scan_counts *counts)
+{
+    struct space *space, *next;
+
+    *counts = attribute->gone_counts;
+    HASH_ITER (hh, attribute->spaces, space, next)
+        scan_counts_add(counts, &space->scans->counts);
 }

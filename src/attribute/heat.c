@@ -5,9 +5,12 @@
 #include "attribute/heat.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 #include "attribute/groups.h"
 #include "attribute/ranges.h"
+#include "attribute/scans.h"
+#include "attribute/space.h"
 #include "attribute/vmas.h"
 
 /* Hash lookups of one space in a round, each below a microsecond. */
@@ -86,7 +89,7 @@ size_t heat_list(struct space *space, struct sample_range *ranges, size_t limit)
     for (size_t i = 0; i < space->vmas.n_items; i++) {
         const struct vma *vma = &space->vmas.items[i];
 
-        if (vma->end <= from || vma->kind != REASON_NONE)
+        if (vma->end <= from || vma->kind != REASON_NONE || !scans_lets(space->scans, i))
             continue;
         n += list_vma(space, vma, vma->start > from ? vma->start : from, &ranges[n], limit - n,
                       &n_looked);
@@ -94,6 +97,29 @@ size_t heat_list(struct space *space, struct sample_range *ranges, size_t limit)
             return n;
     }
     space->listed_addr = 0;
+    return n;
+}
+
+static int by_place(const void *left, const void *right)
+{
+    const struct sample_range *a = left, *b = right;
+
+    if (a->pid != b->pid)
+        return a->pid < b->pid ? -1 : 1;
+    return a->start < b->start ? -1 : a->start > b->start;
+}
+
+size_t attribute_list_unsampled(struct attribute *attribute, uint64_t now,
+                                struct sample_range *ranges, size_t limit)
+{
+    struct space *space, *next;
+    size_t n = 0;
+
+    HASH_ITER (hh, attribute_spaces(attribute), space, next)
+        if (n < limit && space->sampled_nsec + SPACE_IDLE_NSEC >= now && !space->stuck)
+            n += heat_list(space, &ranges[n], limit - n);
+    if (n)
+        qsort(ranges, n, sizeof *ranges, by_place);
     return n;
 }
 

@@ -1,7 +1,7 @@
 /*
  * A pass is one round: every VMA is judged, those let through are worked on until the budget of the
  * round is spent, and what is left over stays begun, so that the next pass goes on with it. The
- * items lie beside the VMAs and not in them: 65,530 VMAs take 6 MiB here, and masks only where
+ * items lie beside the VMAs and not in them: 65,530 VMAs take 4 MiB here, and masks only where
  * samples fell.
  */
 #include "attribute/scans.h"
