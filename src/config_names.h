@@ -8,6 +8,7 @@
 /* In the order of the bits or numbers that they stand for; ends with NULL. */
 extern const char *const names_of_sources[]; /* as src/sample/sources.c */
 extern const char *const names_of_scopes[];  /* as enum sample_scope */
+extern const char *const names_of_filters[]; /* as enum scan_filter_kind */
 
 enum {
     NAMES_UNKNOWN = 1, /* a name that is not in the list, an empty item, or one twice */

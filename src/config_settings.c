@@ -34,6 +34,9 @@ static const struct setting settings[] = {
     ROW("sampling", "rate", FREQUENCY, rate_hz, "250 Hz", "10 Hz", "10 kHz"),
     ROW("sampling", "sampling_budget", SHARE, sampling_budget_permyriad, "1 %", "0.01 %", "100 %"),
     NAMES("sampling", "scope", CHOICE, scope, "auto", names_of_scopes),
+    ROW("sampling", "mask_bits", BITS, mask_bits, "256 bits", "64 bits", "4096 bits"),
+    ROW("sampling", "mask_window", TIME, mask_window_nsec, "4 s", "1 s", "60 s"),
+    NAMES("sampling", "scan_filter", CHOICE, scan_filter, "numabd", names_of_filters),
     ROW("decide", "min_share", SHARE, min_share_permyriad, "60 %", "50 %", "95 %"),
     ROW("decide", "cool_down", ROUNDS, cool_down_rounds, "5 rounds", "1 round", "1000 rounds"),
     ROW("decide", "headroom", SIZE, headroom_bytes, "256 MiB", "0 B", "1 TiB"),
@@ -138,6 +141,7 @@ static void store(struct config *config, const struct setting *setting, uint64_t
     case VALUE_FREQUENCY:
     case VALUE_SHARE:
     case VALUE_ROUNDS:
+    case VALUE_BITS:
     case VALUE_CHOICE:
     case VALUE_NAMES:
         *(unsigned *)at = (unsigned)value;

@@ -39,6 +39,7 @@ static const struct kind {
     [VALUE_FREQUENCY] = {.text = "Hz or kHz", .units = {{"Hz", 1}, {"kHz", 1000}}},
     [VALUE_SHARE] = {.text = "%", .units = {{"%", 100}}},
     [VALUE_ROUNDS] = {.text = "rounds", .bare = true, .units = {{"rounds", 1}, {"round", 1}}},
+    [VALUE_BITS] = {.text = "bits", .bare = true, .units = {{"bits", 1}}},
     [VALUE_SWITCH] = {.text = "yes or no"},
     [VALUE_CHOICE] = {.text = "A name"},
     [VALUE_NAMES] = {.text = "A list of names"},

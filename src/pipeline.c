@@ -224,13 +224,16 @@ static int pipeline_list_space(struct pipeline *pipeline, struct space *space)
     if (ARRAY_RESERVE(pipeline->candidates, pipeline->candidates_cap, need) < 0)
         return -ENOMEM;
     space->n_planned = 0;
-    HASH_ITER (hh, space->ranges, range, next)
+    HASH_ITER (hh, space->ranges, range, next) {
+        if (!space_lets(space, range->start))
+            continue;
         pipeline->candidates[pipeline->n_candidates++] =
             (struct candidate){.target = target,
                                .space = space,
                                .vma = space_find_vma(space, range->start),
                                .range = range,
                                .evidence = space_find_evidence(space, range, min_share)};
+    }
     return 0;
 }
 

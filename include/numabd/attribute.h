@@ -18,7 +18,6 @@
 #include "numabd/sample.h"
 #include "numabd/topology.h"
 #include "util/cleanup.h"
-#include "util/nsec.h"
 #include "util/worker.h"
 
 /* Evidence is kept per 2 MiB: one huge page, and 512 base pages, the smallest batch worth a call.
@@ -50,13 +49,11 @@ struct tally {
 };
 
 /*
- * One bit for each thread slot. A thread has a slot of its own while there are free ones, else it
- * shares one; its bits go with two windows, before its slot is given to another.
+ * One bit for each thread slot (of ranges; VMAs have masks of mask_bits). A thread has a slot of
+ * its own while there are free ones, else it shares one; its bits go with two windows, before its
+ * slot is given to another.
  */
 #define THREAD_MASK_BITS 256
-#define MASK_WINDOW_NSEC                                                                           \
-    (4 * NSEC_PER_SEC) /* Linux' VMA_PID_RESET_PERIOD: 4 scan delays of 1 s                        \
-                        */
 
 struct thread_mask {
     uint64_t words[THREAD_MASK_BITS / 64];
@@ -69,8 +66,9 @@ enum thread_policy {
 };
 
 struct thread {
-    pid_t tid; /* key */
-    unsigned slot;
+    pid_t tid;            /* key */
+    unsigned slot;        /* below mask_bits */
+    uint32_t seen_window; /* of the slots: that of its last sample */
     enum thread_policy policy;
     bool is_new; /* not seen before the last round */
     uint64_t seen_nsec;
@@ -136,8 +134,11 @@ struct space {
     struct range *groups[GROUP_LEVELS]; /* ranges that hold others: [0] 8 MiB ... [4] the VMA */
     size_t n_groups;                    /* of them counted against RANGES_MAX */
     struct thread *threads;
-    unsigned n_threads_seen;
-    uint16_t slot_users[THREAD_MASK_BITS]; /* live threads by slot */
+    unsigned n_threads; /* live ones, sampled or not */
+    struct slots *slots;
+    struct scans *scans;       /* passes over the VMAs, and their masks of threads */
+    uint64_t mask_window_nsec; /* mask_window */
+    pid_t pass_tid;            /* whose pass the last one was, where that matters */
     struct thread_mask own_policy, unknown_policy;
     /* Threads of unknown_policy that were seen before the last round: they had their time. */
     struct thread_mask overdue_policy;
@@ -172,6 +173,7 @@ struct space {
 };
 
 struct attribute;
+struct scan_counts;
 
 struct attribute_options {
     const struct topology *topology;
@@ -225,6 +227,11 @@ size_t attribute_n_ranges(const struct attribute *attribute);
 size_t attribute_n_groups(const struct attribute *attribute);
 /* Accesses that only groups have counted, at most, because of RANGES_MAX. */
 uint64_t attribute_n_capped(const struct attribute *attribute);
+
+/* What the scan filter did so far (attribute/scans.h), also with processes that have gone. */
+void attribute_count_scans(const struct attribute *attribute, struct scan_counts *counts);
+/* Did the last pass let work through on the VMA that holds addr? */
+bool space_lets(const struct space *space, uint64_t addr);
 
 /* What was learned about a range's pages by a move: pages by node after it. */
 void space_apply_move(struct space *space, uint64_t start, const struct tally *before,

@@ -59,7 +59,10 @@ struct config {
     unsigned source_mask; /* bit per source, in the order of src/sample/sources.c; default all */
     unsigned rate_hz;     /* the usual samples per second and CPU; default 250, 10 to 10000 */
     unsigned sampling_budget_permyriad; /* of the sampled CPUs' time; default 1 %, 0.01 to 100 % */
-    unsigned scope; /* enum sample_scope: where events are opened; default auto */
+    unsigned scope;     /* enum sample_scope: where events are opened; default auto */
+    unsigned mask_bits; /* of the masks of threads; default 256, 64 to 4096, rounded up to 64s */
+    uint64_t mask_window_nsec; /* a thread is remembered for one to two; default 4 s, 1 s to 60 s */
+    unsigned scan_filter;      /* enum scan_filter_kind; default numabd */
     /* [decide] */
     unsigned min_share_permyriad; /* Wilson bound to pass; default 60 %, 50 % to 95 % */
     unsigned cool_down_rounds;    /* default 5, 1 to 1000 */

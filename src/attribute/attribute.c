@@ -12,7 +12,10 @@
 #include "attribute/groups.h"
 #include "attribute/heat.h"
 #include "attribute/requests.h"
+#include "attribute/scans.h"
+#include "attribute/slots.h"
 #include "attribute/space.h"
+#include "attribute/space_scan.h"
 #include "attribute/tally.h"
 #include "util/nsec.h"
 #include "util/procfs.h"
@@ -34,8 +37,6 @@
  * them, among that a group for 99 % of all 512 MiB.
  */
 #define GROUPS_KEPT (RANGES_MAX / 8)
-/* Nothing is refreshed for a process that was not sampled for so long. */
-#define IDLE_NSEC (10 * NSEC_PER_SEC)
 
 struct attribute {
     struct attribute_options options;
@@ -45,6 +46,7 @@ struct attribute {
     uint64_t round_nsec; /* the last round, 0 = none yet */
     uint64_t n_generations;
     pid_t listed_pid; /* the last that attribute_list_unsampled looked at; the next is first */
+    struct scan_counts gone_counts; /* of spaces that were dropped */
 };
 
 int attribute_new(struct attribute **attributep, const struct attribute_options *options)
@@ -108,6 +110,7 @@ void attribute_drop(struct attribute *attribute, pid_t pid)
         return;
     attribute->n_ranges -= HASH_COUNT(space->ranges);
     attribute->n_groups -= space->n_groups;
+    scan_counts_add(&attribute->gone_counts, &space->scans->counts);
     HASH_DEL(attribute->spaces, space);
     space_free(space);
 }
@@ -138,6 +141,7 @@ static int attribute_get_space(struct attribute *attribute, const struct target 
         HASH_ADD(hh, attribute->spaces, pid, sizeof space->pid, space);
     }
     space->rss_bytes = target->process.rss_bytes;
+    space->n_threads = target->process.n_threads;
     *spacep = space;
     return 0;
 }
@@ -411,17 +415,29 @@ static void attribute_ask_policy(struct attribute *attribute, const struct confi
     worker_pool_submit(attribute->options.pool, READ_LANE, &policy->request.work);
 }
 
+/* Nothing is refreshed for a process that nobody runs in, or whose answers are still out. */
+static bool space_may_scan(const struct space *space, uint64_t now)
+{
+    return space->sampled_nsec + SPACE_IDLE_NSEC >= now && space->maps_known && !space->stuck &&
+           !space->residency_pending;
+}
+
+/* The pass that has begun is worked on as far as one request reaches. */
 static void attribute_ask_residency(struct attribute *attribute, struct space *space, uint64_t now)
 {
     struct residency_request *residency;
+    int r = RESIDENCY_NOTHING_DUE;
 
-    if (space->residency_pending || space->stuck || !space->ranges)
-        return;
-    if (residency_request_new(&residency, space, attribute->options.host, now, &residency_ops,
-                              attribute))
-        return;
-    space->residency_pending = true;
-    worker_pool_submit(attribute->options.pool, READ_LANE, &residency->request.work);
+    if (space->ranges)
+        r = residency_request_new(&residency, space, attribute->options.host, now, &residency_ops,
+                                  attribute);
+    if (r < 0)
+        return; /* the next round begins the pass anew */
+    if (!r) {
+        space->residency_pending = true;
+        worker_pool_submit(attribute->options.pool, READ_LANE, &residency->request.work);
+    }
+    space_end_pass(space);
 }
 
 /* Ranges that may be made for gaps in this round, for one space. */
@@ -453,12 +469,29 @@ size_t attribute_list_unsampled(struct attribute *attribute, uint64_t now,
          i > 0 && n < limit && n_looked < HEAT_LOOKED_AT_MAX; i--) {
         space = space && space->hh.next ? space->hh.next : attribute->spaces;
         attribute->listed_pid = space->pid;
-        if (space->sampled_nsec + IDLE_NSEC >= now && !space->stuck)
+        if (space->sampled_nsec + SPACE_IDLE_NSEC >= now && !space->stuck)
             n += heat_list(space, &ranges[n], limit - n, &n_looked);
     }
     if (n)
         qsort(ranges, n, sizeof *ranges, by_place);
     return n;
+}
+
+static int attribute_set_filter(struct space *space, const struct config *config)
+{
+    space->mask_window_nsec = config->mask_window_nsec;
+    return space_set_filter(space, config->scan_filter, config->mask_bits);
+}
+
+static void attribute_close_space(struct attribute *attribute, struct space *space,
+                                  double min_share, double elapsed_sec, uint64_t now)
+{
+    size_t n_dropped = 0;
+
+    space_close_round(space, min_share, elapsed_sec, now, &n_dropped);
+    attribute->n_ranges -= n_dropped;
+    attribute_count_groups(attribute, space);
+    attribute->n_ranges += space_fill_gaps(space, attribute_room(attribute));
 }
 
 int attribute_round(struct attribute *attribute, const struct config *config, uint64_t now)
@@ -470,17 +503,29 @@ int attribute_round(struct attribute *attribute, const struct config *config, ui
 
     attribute->round_nsec = now;
     HASH_ITER (hh, attribute->spaces, space, next) {
-        size_t n_dropped = 0;
+        bool scans = space_may_scan(space, now);
 
-        space_close_round(space, min_share, elapsed_sec, now, &n_dropped);
-        attribute->n_ranges -= n_dropped;
-        attribute_count_groups(attribute, space);
-        attribute->n_ranges += space_fill_gaps(space, attribute_room(attribute));
-        if (space->sampled_nsec + IDLE_NSEC < now)
+        if (attribute_set_filter(space, config) < 0)
+            return -ENOMEM;
+        /* Before the mask window may end: who is at work in it counts. */
+        if (scans)
+            space_begin_pass(space, now);
+        attribute_close_space(attribute, space, min_share, elapsed_sec, now);
+        if (space->sampled_nsec + SPACE_IDLE_NSEC < now)
             continue;
         attribute_ask_maps(attribute, space, now);
         attribute_ask_policy(attribute, config, space, now);
-        attribute_ask_residency(attribute, space, now);
+        if (scans)
+            attribute_ask_residency(attribute, space, now);
     }
     return 0;
+}
+
+void attribute_count_scans(const struct attribute *attribute, struct scan_counts *counts)
+{
+    struct space *space, *next;
+
+    *counts = attribute->gone_counts;
+    HASH_ITER (hh, attribute->spaces, space, next)
+        scan_counts_add(counts, &space->scans->counts);
 }

@@ -5,9 +5,12 @@
 #include "attribute/heat.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 #include "attribute/groups.h"
 #include "attribute/ranges.h"
+#include "attribute/scans.h"
+#include "attribute/space.h"
 #include "attribute/vmas.h"
 
 /* The smallest group around addr that has passed at least once; NULL: none. */
@@ -78,7 +81,7 @@ size_t heat_list(struct space *space, struct sample_range *ranges, size_t limit,
     for (size_t i = 0; i < space->vmas.n_items; i++) {
         const struct vma *vma = &space->vmas.items[i];
 
-        if (vma->end <= from || vma->kind != REASON_NONE)
+        if (vma->end <= from || vma->kind != REASON_NONE || !scans_lets(space->scans, i))
             continue;
         n += list_vma(space, vma, vma->start > from ? vma->start : from, &ranges[n], limit - n,
                       n_lookedp);

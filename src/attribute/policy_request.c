@@ -9,6 +9,7 @@
 #include "attribute/requests.h"
 #include "attribute/space.h"
 #include "attribute/tally.h"
+#include "attribute/threads.h"
 #include "util/array.h"
 #include "util/nsec.h"
 #include "util/procfs.h"
@@ -200,7 +201,7 @@ static void policy_apply_threads(const struct policy_request *policy, struct spa
         if (thread)
             thread->policy = policy->thread_policies[i];
     }
-    space_mark_thread_policies(space);
+    threads_mark_policies(space);
 }
 
 /* numa_maps shows no ends: an entry is the VMA's own if the next one starts at or after its end. */

@@ -4,6 +4,10 @@
  * something is read.
  */
 #include "numabd/attribute.h"
+#include "util/nsec.h"
+
+/* Nothing is refreshed for a process that was not sampled for so long. */
+#define SPACE_IDLE_NSEC (10 * NSEC_PER_SEC)
 
 /* Return: 0 or -ENOMEM. */
 int space_new(struct space **spacep, const struct target *target);
@@ -45,13 +49,11 @@ void space_close_round(struct space *space, double min_share, double elapsed_sec
 size_t space_fill_gaps(struct space *space, size_t limit);
 
 /*
- * May a move be decided in the next round: do pages lie elsewhere than a claim says, be it
- * confirmed or not yet? Then the policy is read anew, since moves act on fresh ones only.
+ * May a move be decided in the next round: do pages of a VMA that was let through lie elsewhere
+ * than a claim says, be it confirmed or not yet? Then the policy is read anew, since moves act on
+ * fresh ones only.
  */
 bool space_awaits_move(const struct space *space, double min_share, uint64_t now);
 
-/*
- * Policies of threads were read: recomputes unknown_policy and adds to own_policy, whose bits stay
- * when a thread ends or changes its mind: what it placed stays placed.
- */
-void space_mark_thread_policies(struct space *space);
+/* Whatever a thread with its own policy used stays its owner's, also after the thread slept. */
+void space_mark_bound(struct space *space);

@@ -9,6 +9,7 @@
 #include "attribute/groups.h"
 #include "attribute/tally.h"
 #include "attribute/thread_mask.h"
+#include "attribute/threads.h"
 #include "space_rig.h"
 #include "util/array.h"
 #include "util/nsec.h"
@@ -207,13 +208,13 @@ static void test_thread_policies(void **state)
     assert_true(thread_mask_overlaps(&space->unknown_policy, &second));
     find_thread(space, 1)->policy = THREAD_POLICY_OWN;
     find_thread(space, 2)->policy = THREAD_POLICY_DEFAULT;
-    space_mark_thread_policies(space);
+    threads_mark_policies(space);
     assert_true(thread_mask_overlaps(&space->own_policy, &first));
     assert_false(thread_mask_overlaps(&space->own_policy, &second));
     assert_false(thread_mask_overlaps(&space->unknown_policy, &first));
     assert_false(thread_mask_overlaps(&space->unknown_policy, &second));
     find_thread(space, 1)->policy = THREAD_POLICY_DEFAULT;
-    space_mark_thread_policies(space);
+    threads_mark_policies(space);
     assert_true(thread_mask_overlaps(&space->own_policy, &first)); /* what it placed stays placed */
     space_free(space);
 }
