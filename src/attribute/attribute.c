@@ -17,6 +17,7 @@
 #include "attribute/space.h"
 #include "attribute/space_scan.h"
 #include "attribute/tally.h"
+#include "attribute/unknown.h"
 #include "util/nsec.h"
 #include "util/procfs.h"
 
@@ -353,37 +354,6 @@ static void attribute_ask_maps(struct attribute *attribute, struct space *space,
     worker_pool_submit(attribute->options.pool, READ_LANE, &maps->request.work);
 }
 
-/* Does a claim wait for a policy: of its VMA, or of a thread that used the range? */
-static void claims_find_unknown(const struct space *space, struct range *ranges, bool *vmap,
-                                bool *threadp)
-{
-    struct range *range, *next;
-
-    HASH_ITER (hh, ranges, range, next) {
-        const struct vma *vma = space_find_vma(space, range->start);
-
-        if (!range->claim.n_passes || !vma)
-            continue;
-        if (vma->policy == REASON_POLICY_UNKNOWN)
-            *vmap = true;
-        *threadp = true;
-    }
-}
-
-static void space_find_unknown(const struct space *space, bool *vmap, bool *threadp)
-{
-    claims_find_unknown(space, space->ranges, vmap, threadp);
-    for (unsigned level = 0; level < GROUP_LEVELS; level++)
-        claims_find_unknown(space, space->groups[level], vmap, threadp);
-}
-
-static bool space_has_unknown_threads(const struct space *space)
-{
-    static const struct thread_mask none;
-
-    return memcmp(&space->unknown_policy, &none, sizeof none) != 0;
-}
-
 static void attribute_ask_policy(struct attribute *attribute, const struct config *config,
                                  struct space *space, uint64_t now)
 {
@@ -393,14 +363,14 @@ static void attribute_ask_policy(struct attribute *attribute, const struct confi
 
     if (space->policy_pending || space->stuck || !space->maps_known)
         return;
-    space_find_unknown(space, &unknown_vma, &claims);
+    unknown_find(space, &unknown_vma, &claims);
     unknown_vma |= space_awaits_move(space, config->min_share_permyriad / 10000.0, now);
     with_process = unknown_vma && since >= period_at_least(POLICY_WANTED_PERIOD_NSEC, cost,
                                                            POLICY_WANTED_COST_FACTOR);
     if (space->rss_bytes <= config->numa_maps_limit_bytes &&
         since >= period_at_least(POLICY_PERIOD_NSEC, cost, POLICY_COST_FACTOR))
         with_process = true;
-    if (!with_process && !(claims && space_has_unknown_threads(space)))
+    if (!with_process && !(claims && unknown_has_threads(space)))
         return;
     if (policy_request_new(&policy, space, attribute->options.host, with_process, &policy_ops,
                            attribute) < 0)
@@ -449,15 +419,6 @@ static size_t attribute_room(const struct attribute *attribute)
     return room < GAPS_PER_ROUND ? room : GAPS_PER_ROUND;
 }
 
-static int by_place(const void *left, const void *right)
-{
-    const struct sample_range *a = left, *b = right;
-
-    if (a->pid != b->pid)
-        return a->pid < b->pid ? -1 : 1;
-    return a->start < b->start ? -1 : a->start > b->start;
-}
-
 size_t attribute_list_unsampled(struct attribute *attribute, uint64_t now,
                                 struct sample_range *ranges, size_t limit)
 {
@@ -472,8 +433,7 @@ size_t attribute_list_unsampled(struct attribute *attribute, uint64_t now,
         if (space->sampled_nsec + SPACE_IDLE_NSEC >= now && !space->stuck)
             n += heat_list(space, &ranges[n], limit - n, &n_looked);
     }
-    if (n)
-        qsort(ranges, n, sizeof *ranges, by_place);
+    heat_sort(ranges, n);
     return n;
 }
 

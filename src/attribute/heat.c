@@ -91,3 +91,18 @@ size_t heat_list(struct space *space, struct sample_range *ranges, size_t limit,
     space->listed_addr = 0;
     return n;
 }
+
+static int by_place(const void *left, const void *right)
+{
+    const struct sample_range *a = left, *b = right;
+
+    if (a->pid != b->pid)
+        return a->pid < b->pid ? -1 : 1;
+    return a->start < b->start ? -1 : a->start > b->start;
+}
+
+void heat_sort(struct sample_range *ranges, size_t n)
+{
+    if (n)
+        qsort(ranges, n, sizeof *ranges, by_place);
+}

@@ -21,3 +21,6 @@ int heat_add(struct space *space, uint64_t addr, bool may_grow, bool *madep);
  */
 size_t heat_list(struct space *space, struct sample_range *ranges, size_t limit,
                  unsigned *n_lookedp);
+
+/* By pid, then ascending. */
+void heat_sort(struct sample_range *ranges, size_t n);

@@ -129,7 +129,7 @@ static void what_one_request_cannot_hold_is_left_for_the_next_pass(void **state)
     (void)state;
     init(&rig, LARGE, LARGE_DEFAULT);
     for (uint64_t i = 0; i < 1500; i++)
-        attribute_rig_push(&rig, 0, BASE + i * 2 * M, 1);
+        attribute_rig_push(&rig, i % 2 ? 3 : 0, BASE + i * 2 * M, 1); /* shared: no gap is filled */
     attribute_rig_round(&rig, 1);
     scan = &attribute_rig_space(&rig)->scans->items[0].state;
     assert_int_equal(n_known(&rig), RESIDENCY_RANGES_MAX);
@@ -288,12 +288,12 @@ static void who_sleeps_in_this_window_does_not_count(void **state)
 
     (void)state;
     init(&rig, TWO, DEFAULT);
-    attribute_rig_round(&rig, 1); /* ends the first window */
+    attribute_rig_round(&rig, 1); /* begins the first window */
     push_thread(&rig, 2, OTHER);
     for (int round = 0; round < 6; round++) {
         push_thread(&rig, 1, BASE);
         attribute_rig_round(&rig, 1);
-        assert_int_equal(attribute_rig_space(&rig)->slots->window, round < 3 ? 1 : 2);
+        assert_int_equal(attribute_rig_space(&rig)->slots->window, round < 3 ? 0 : 1);
         if (round > 1) /* the free passes are over */
             assert_int_equal(verdict(&rig, 1), round < 4 ? SCAN_ACTIVE : SCAN_INACTIVE);
     }
@@ -313,7 +313,7 @@ static void slots_of_forgotten_threads_rest(void **state)
     rig.config->mask_bits = 64;
     for (int round = 0; round < 3; round++)
         attribute_rig_round(&rig, 4);
-    assert_int_equal(space->slots->window, 3);
+    assert_int_equal(space->slots->window, 2);
     push_thread(&rig, 1, BASE);
     attribute_rig_round(&rig, 11);
     assert_null(space->threads);
