@@ -196,7 +196,7 @@ static int fail_range(const struct config_source *source, const struct setting *
 static int fail_name(const struct config_source *source, const struct setting *setting,
                      const char *text, unsigned line)
 {
-    const char *what = setting->kind == VALUE_CHOICE ? "one of" : "a list of";
+    const char *what = setting->kind == VALUE_CHOICE ? "one of" : "a list, each at most once, of";
     char names[NAMES_MAX] = "";
 
     names_print(setting->names, names, sizeof(names));

@@ -25,8 +25,7 @@ static const struct capability_line capabilities[] = {
     {CAP_SYS_NICE, NO_CAPABILITY, "CAP_SYS_NICE", "",
      "moving pages of other users, beyond a process's own nodes and of shared memory; affinities"},
     {CAP_SYS_ADMIN, NO_CAPABILITY, "CAP_SYS_ADMIN", "",
-     "page frame numbers (idle_page), setting kernel.numa_balancing, perf events where "
-     "kernel.perf_event_paranoid is above 2"},
+     "page frame numbers (idle_page), perf events where kernel.perf_event_paranoid is above 2"},
     {CAP_PERFMON, CAP_SYS_ADMIN, "CAP_PERFMON", "CAP_SYS_ADMIN",
      "perf events of other users' processes"},
     {CAP_DAC_READ_SEARCH, CAP_DAC_OVERRIDE, "CAP_DAC_READ_SEARCH", "CAP_DAC_OVERRIDE",
