@@ -177,7 +177,12 @@ bool pipeline_is_idle(const struct pipeline *pipeline)
 
 bool pipeline_is_quiet(const struct pipeline *pipeline, uint64_t now)
 {
-    return pipeline->pushed_nsec + PIPELINE_QUIET_NSEC < now;
+    return pipeline_quiet_nsec(pipeline, now) > PIPELINE_QUIET_NSEC;
+}
+
+uint64_t pipeline_quiet_nsec(const struct pipeline *pipeline, uint64_t now)
+{
+    return now > pipeline->pushed_nsec ? now - pipeline->pushed_nsec : 0;
 }
 
 int pipeline_drain(struct pipeline *pipeline)

@@ -64,6 +64,8 @@ bool pipeline_is_idle(const struct pipeline *pipeline);
  */
 #define PIPELINE_QUIET_NSEC (10 * NSEC_PER_SEC)
 bool pipeline_is_quiet(const struct pipeline *pipeline, uint64_t now);
+/* For so long nothing has been sampled. */
+uint64_t pipeline_quiet_nsec(const struct pipeline *pipeline, uint64_t now);
 
 /* Takes the samples that are there. Return: 0 or a negative errno. */
 int pipeline_drain(struct pipeline *pipeline);

@@ -13,6 +13,9 @@
 #define DRAIN_USEC UINT64_C(100000)
 /* While nothing is sampled: on an idle machine each wake-up counts. */
 #define QUIET_USEC UINT64_C(5000000)
+/* The same after a minute: then a program that starts is found so much later. */
+#define ASLEEP_USEC UINT64_C(30000000)
+#define ASLEEP_NSEC (60 * NSEC_PER_SEC)
 /* Without a source there is only to see whether one works again. */
 #define IDLE_USEC UINT64_C(10000000)
 #define TIMER_ACCURACY_USEC UINT64_C(5000)
@@ -44,11 +47,15 @@ static int rearm(sd_event_source *timer, uint64_t usec)
 /* How long until the next time, where it is `usec` while there is something to do. */
 static uint64_t daemon_pace(const struct daemon *daemon, uint64_t usec)
 {
-    uint64_t rarely = pipeline_is_idle(daemon->pipeline) ? IDLE_USEC : QUIET_USEC;
+    uint64_t now = nsec_now(), rarely = QUIET_USEC;
 
-    if (!pipeline_is_quiet(daemon->pipeline, nsec_now()) || usec > rarely)
+    if (!pipeline_is_quiet(daemon->pipeline, now))
         return usec;
-    return rarely;
+    if (pipeline_quiet_nsec(daemon->pipeline, now) > ASLEEP_NSEC)
+        rarely = ASLEEP_USEC;
+    else if (pipeline_is_idle(daemon->pipeline))
+        rarely = IDLE_USEC;
+    return usec > rarely ? usec : rarely;
 }
 
 /* Something was sampled: the timers come soon, if they were to come rarely. */
