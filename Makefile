@@ -34,8 +34,21 @@ ASAN_OBJECTS := $(LIB_SOURCES:src/%.c=$(B)/asan/%.o)
 UNIT_SOURCES := $(wildcard tests/unit/test-*.c)
 UNIT_TESTS := $(UNIT_SOURCES:tests/unit/%.c=$(B)/unit/%)
 UNIT_SUPPORT := $(patsubst tests/unit/%.c,$(B)/asan-unit/%.o,$(filter-out $(UNIT_SOURCES),$(wildcard tests/unit/*.c)))
+SIM_SOURCES := $(wildcard tests/sim/sim-*.c)
+SIM_PROGRAMS := $(SIM_SOURCES:tests/sim/%.c=$(B)/sim/%)
+SIM_SUPPORT := $(patsubst tests/%.c,$(B)/obj/%.o,$(filter-out $(SIM_SOURCES),$(wildcard tests/sim/*.c)))
+# The simulator is tested itself: under the sanitizers it goes with the unit tests.
+UNIT_SUPPORT += $(patsubst tests/sim/%.c,$(B)/asan-sim/%.o,$(filter-out $(SIM_SOURCES),$(wildcard tests/sim/*.c)))
 BENCH_SOURCES := $(wildcard tests/bench/numabench.c tests/bench/numabench/*.c)
 BENCH_OBJECTS := $(BENCH_SOURCES:tests/%.c=$(B)/obj/%.o)
+# Only what the fuzz targets need: what else the library has would be built for nothing.
+FUZZ_CC ?= clang
+FUZZ_SOURCES := $(wildcard $(addprefix src/,config*.c topology*.c util/maps.c util/procfs.c util/scan.c \
+    attribute/numa_maps.c attribute/vmas.c discover/proc_text.c discover/process.c \
+    $(addprefix sample/,cgroup_dir.c cgroup_mounts.c code_cache.c mem_sample.c perf_ring.c perf_sample.c \
+        qemu_*.c replay_*.c trace*.c x86_*.c)))
+FUZZ_OBJECTS := $(FUZZ_SOURCES:src/%.c=$(B)/fuzz/obj/%.o)
+FUZZ_PROGRAMS := $(patsubst tests/fuzz/%.c,$(B)/fuzz/bin/%,$(wildcard tests/fuzz/*.c))
 VM_PROGRAMS := $(patsubst tests/vm/programs/%.c,$(B)/bin/%,$(wildcard tests/vm/programs/*.c))
 
 .PHONY: all
@@ -74,7 +87,12 @@ $(B)/asan/%.o: src/%.c Makefile
 $(B)/asan-unit/%.o: tests/unit/%.c Makefile
 	@mkdir -p $(@D)
 	$(call say,CC,$@)
-	$(Q)$(CC) $(CPPFLAGS_ALL) -Itests/unit $(TEST_FLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(CPPFLAGS_ALL) -Itests/unit -Itests $(TEST_FLAGS) -MMD -MP -c -o $@ $<
+
+$(B)/asan-sim/%.o: tests/sim/%.c Makefile
+	@mkdir -p $(@D)
+	$(call say,CC,$@)
+	$(Q)$(CC) $(CPPFLAGS_ALL) -Itests $(TEST_FLAGS) -MMD -MP -c -o $@ $<
 
 $(B)/unit/%: $(B)/asan-unit/%.o $(UNIT_SUPPORT) $(B)/libnumabd-asan.a
 	@mkdir -p $(@D)
@@ -91,6 +109,30 @@ $(B)/bin/numabctl-asan: $(B)/asan/ctl/main.o $(B)/libnumabd-asan.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(TEST_FLAGS) -o $@ $^ $(LIBS)
 
+# The fuzz targets: libFuzzer's, which only clang has.
+FUZZ_FLAGS = -std=gnu11 -O1 -g $(WARNINGS) $(SANITIZE)
+
+$(B)/fuzz/libnumabd.a: $(FUZZ_OBJECTS)
+	@rm -f $@
+	$(call say,AR,$@)
+	$(Q)$(AR) rcs $@ $^
+
+$(B)/fuzz/obj/%.o: src/%.c Makefile
+	@mkdir -p $(@D)
+	$(call say,CC,$@)
+	$(Q)$(FUZZ_CC) $(CPPFLAGS_ALL) $(FUZZ_FLAGS) -fsanitize=fuzzer-no-link -MMD -MP -c -o $@ $<
+
+# The target's own branches are not counted: they say nothing about the parser.
+$(B)/fuzz/obj/target/%.o: tests/fuzz/%.c Makefile
+	@mkdir -p $(@D)
+	$(call say,CC,$@)
+	$(Q)$(FUZZ_CC) $(CPPFLAGS_ALL) $(FUZZ_FLAGS) -MMD -MP -c -o $@ $<
+
+$(B)/fuzz/bin/%: $(B)/fuzz/obj/target/%.o $(B)/fuzz/libnumabd.a
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(FUZZ_CC) $(FUZZ_FLAGS) -fsanitize=fuzzer -o $@ $^ $(LIBS)
+
 # The programs that the tests run: without the library, so that they do not share its faults.
 PROGRAM_FLAGS = -std=gnu11 $(OPTIMISE) $(WARNINGS) $(CFLAGS)
 
@@ -104,23 +146,46 @@ $(B)/obj/bench/%.o: tests/bench/%.c Makefile
 	$(call say,CC,$@)
 	$(Q)$(CC) $(PROGRAM_FLAGS) -MMD -MP -c -o $@ $<
 
+# Simulations run for long: optimised, without sanitizers.
+$(B)/obj/sim/%.o: tests/sim/%.c Makefile
+	@mkdir -p $(@D)
+	$(call say,CC,$@)
+	$(Q)$(CC) $(CPPFLAGS_ALL) -Itests $(PROGRAM_FLAGS) -MMD -MP -c -o $@ $<
+
+$(B)/sim/%: $(B)/obj/sim/%.o $(SIM_SUPPORT) $(B)/libnumabd.a
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(PROGRAM_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+
+BENCHES := $(patsubst tests/bench/%.c,$(B)/bench/%,$(filter-out tests/bench/numabench.c,$(wildcard tests/bench/*.c)))
+$(B)/bench/%: tests/bench/%.c $(B)/libnumabd.a Makefile
+	@mkdir -p $(@D) $(B)/obj/bench
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CPPFLAGS_ALL) $(PROGRAM_FLAGS) -MMD -MP -MF $(B)/obj/bench/$*.d -o $@ $< $(B)/libnumabd.a $(LIBS)
+
 $(B)/bin/%: tests/vm/programs/%.c Makefile
 	@mkdir -p $(@D) $(B)/obj/vm
 	$(call say,LD,$@)
 	$(Q)$(CC) -D_GNU_SOURCE $(PROGRAM_FLAGS) -MMD -MP -MF $(B)/obj/vm/$*.d -MT $@ -o $@ $< -lnuma -pthread
 
 .SECONDARY:
--include $(wildcard $(B)/obj/*.d $(B)/obj/*/*.d $(B)/obj/*/*/*.d $(B)/asan/*.d $(B)/asan/*/*.d $(B)/asan-unit/*.d)
+-include $(wildcard $(B)/obj/*.d $(B)/obj/*/*.d $(B)/obj/*/*/*.d $(B)/asan/*.d $(B)/asan/*/*.d $(B)/asan-unit/*.d $(B)/asan-sim/*.d) \
+    $(wildcard $(B)/fuzz/obj/*.d $(B)/fuzz/obj/*/*.d)
 
-.PHONY: deps deps-demo deps-check
+.PHONY: deps deps-demo deps-check deps-kernel
 deps:  ## installs what building needs (Debian)
 	@tests/deps build
-deps-demo deps-check:
+deps-demo deps-check deps-kernel:
 	@tests/deps $(@:deps-%=%)
 
-.PHONY: programs unit-programs
+.PHONY: programs unit-programs sim-programs fuzz-programs
 programs: all $(B)/bin/numabench $(VM_PROGRAMS)
-unit-programs: $(UNIT_TESTS)
+unit-programs: $(UNIT_TESTS) $(VM_PROGRAMS)
+sim-programs: $(SIM_PROGRAMS)
+# Without clang there are none, and tests/fuzz/run says so.
+fuzz-programs:
+	@! FUZZ_CC="$(FUZZ_CC)" tests/fuzz/compiler || $(MAKE) --no-print-directory $(FUZZ_PROGRAMS)
+$(B)/unit/test-timer-regions: | $(B)/bin/regions
 
 # What is missing is installed first; only then can make look at it, hence the second make.
 .PHONY: demo
@@ -130,16 +195,34 @@ demo: deps-demo  ## installs what is missing, builds, and shows numabd at work o
 
 .PHONY: check
 check: deps-check  ## installs what is missing, builds, and runs all tests
-	@$(MAKE) --no-print-directory -s -j$$(nproc) programs unit-programs
+	@$(MAKE) --no-print-directory -s -j$$(nproc) programs unit-programs sim-programs fuzz-programs
 	@tests/run
 
 .PHONY: check-quick
 check-quick: programs unit-programs  ## checks and unit tests, without the virtual machine
 	@tests/run checks unit
 
+.PHONY: sim sim-long
+sim: sim-programs  ## the pipeline on simulated machines; NAMES="phase_change", SEED=7
+	@tests/sim/run $(if $(SEED),-s $(SEED)) $(NAMES)
+sim-long: sim-programs  ## the simulations that take minutes
+	@tests/sim/run -l $(if $(SEED),-s $(SEED))
+
 .PHONY: check-vm
 check-vm: programs  ## tests in the virtual machine; CASES="harmless lifecycle" runs those
 	@tests/vm/run $(CASES)
+
+.PHONY: fuzz
+fuzz: fuzz-programs  ## fuzzes each parser for FUZZ_SECONDS (60); NAMES="maps trace" fuzzes those
+	@tests/fuzz/run $(NAMES)
+
+.PHONY: bench
+bench: programs $(BENCHES)  ## measures what numabd costs; NAMES="sampling_cost" runs those
+	@tests/bench/run $(NAMES)
+
+.PHONY: vm-kernel
+vm-kernel: deps-kernel  ## builds a kernel with idle-page tracking for the virtual machine (12 minutes)
+	@tests/vm/vm-kernel
 
 .PHONY: format
 format:  ## formats all sources

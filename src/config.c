@@ -44,6 +44,7 @@ struct config *config_free(struct config *config)
         return NULL;
     config_rules_deinit(&config->include);
     config_rules_deinit(&config->exclude);
+    config_rules_deinit(&config->write_fault);
     free(config);
     return NULL;
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "config_names.h"
 #include "config_rules.h"
 #include "util/array.h"
 
@@ -15,14 +16,27 @@
         .offset = offsetof(struct config, field_), .default_text = default_, .min = min_,          \
         .max = max_                                                                                \
     }
+#define NAMES(section_, key_, kind_, field_, default_, names_)                                     \
+    {                                                                                              \
+        .section = section_, .key = key_, .kind = VALUE_##kind_,                                   \
+        .offset = offsetof(struct config, field_), .default_text = default_, .names = names_       \
+    }
 
 /* Defaults and limits: include/numabd/config.h says what they are for. */
 static const struct setting settings[] = {
     ROW("daemon", "interval", TIME, interval_nsec, "1 s", "100 ms", "60 s"),
     ROW("daemon", "observe", SWITCH, observe, "no", NULL, NULL),
     ROW("daemon", "min_rss", SIZE, min_rss_bytes, "32 MiB", "0 B", "1 TiB"),
+    ROW("daemon", "cpu_budget", SHARE, cpu_budget_permyriad, "2 %", "0.1 %", "10000 %"),
     ROW("daemon", "numa_maps_limit", SIZE, numa_maps_limit_bytes, "64 GiB", "0 B", "64 TiB"),
+    NAMES("sampling", "sources", NAMES, source_mask,
+          "mem_events, timer, write_fault, idle_page, kvm", names_of_sources),
     ROW("sampling", "rate", FREQUENCY, rate_hz, "250 Hz", "10 Hz", "10 kHz"),
+    ROW("sampling", "sampling_budget", SHARE, sampling_budget_permyriad, "1 %", "0.01 %", "100 %"),
+    NAMES("sampling", "scope", CHOICE, scope, "auto", names_of_scopes),
+    ROW("sampling", "mask_bits", BITS, mask_bits, "256 bits", "64 bits", "4096 bits"),
+    ROW("sampling", "mask_window", TIME, mask_window_nsec, "4 s", "1 s", "60 s"),
+    NAMES("sampling", "scan_filter", CHOICE, scan_filter, "numabd", names_of_filters),
     ROW("decide", "min_share", SHARE, min_share_permyriad, "60 %", "50 %", "95 %"),
     ROW("decide", "cool_down", ROUNDS, cool_down_rounds, "5 rounds", "1 round", "1000 rounds"),
     ROW("decide", "headroom", SIZE, headroom_bytes, "256 MiB", "0 B", "1 TiB"),
@@ -31,8 +45,18 @@ static const struct setting settings[] = {
         "1 TiB/s"),
 };
 
-static const char *const sections[] = {"daemon",  "sampling", "decide",
-                                       "migrate", "include",  "exclude"};
+static const char *const sections[] = {"daemon",  "sampling", "decide",     "migrate",
+                                       "include", "exclude",  "write_fault"};
+
+/* Sections that hold rules. */
+static const struct {
+    const char *section;
+    size_t offset; /* of the list in struct config */
+} lists[] = {
+    {"include", offsetof(struct config, include)},
+    {"exclude", offsetof(struct config, exclude)},
+    {"write_fault", offsetof(struct config, write_fault)},
+};
 
 const struct setting *settings_table(size_t *np)
 {
@@ -50,14 +74,18 @@ static const struct setting *find_setting(const char *section, const char *key)
 
 static struct rule_list *find_list(struct config *config, const char *section)
 {
-    if (!strcmp(section, "include"))
-        return &config->include;
-    return !strcmp(section, "exclude") ? &config->exclude : NULL;
+    for (size_t i = 0; i < ARRAY_LENGTH(lists); i++)
+        if (!strcmp(section, lists[i].section))
+            return (struct rule_list *)((char *)config + lists[i].offset);
+    return NULL;
 }
 
 static bool is_list(const char *section)
 {
-    return !strcmp(section, "include") || !strcmp(section, "exclude");
+    for (size_t i = 0; i < ARRAY_LENGTH(lists); i++)
+        if (!strcmp(section, lists[i].section))
+            return true;
+    return false;
 }
 
 static void add_name(char *names, size_t size, const char *name)
@@ -113,6 +141,9 @@ static void store(struct config *config, const struct setting *setting, uint64_t
     case VALUE_FREQUENCY:
     case VALUE_SHARE:
     case VALUE_ROUNDS:
+    case VALUE_BITS:
+    case VALUE_CHOICE:
+    case VALUE_NAMES:
         *(unsigned *)at = (unsigned)value;
         break;
     default:
@@ -124,10 +155,22 @@ static bool is_in_range(const struct setting *setting, uint64_t value)
 {
     uint64_t min, max;
 
-    if (setting->kind == VALUE_SWITCH)
+    if (!setting->min)
         return true;
     return !value_parse(setting->kind, setting->min, &min) && value >= min &&
            !value_parse(setting->kind, setting->max, &max) && value <= max;
+}
+
+static int parse(const struct setting *setting, const char *text, uint64_t *valuep)
+{
+    switch (setting->kind) {
+    case VALUE_CHOICE:
+        return names_parse_one(setting->names, text, valuep);
+    case VALUE_NAMES:
+        return names_parse_list(setting->names, text, valuep);
+    default:
+        return value_parse(setting->kind, text, valuep);
+    }
 }
 
 int settings_apply_defaults(struct config *config)
@@ -135,7 +178,7 @@ int settings_apply_defaults(struct config *config)
     for (size_t i = 0; i < ARRAY_LENGTH(settings); i++) {
         uint64_t value;
 
-        if (value_parse(settings[i].kind, settings[i].default_text, &value) ||
+        if (parse(&settings[i], settings[i].default_text, &value) ||
             !is_in_range(&settings[i], value))
             return -EINVAL;
         store(config, &settings[i], value);
@@ -148,6 +191,17 @@ static int fail_range(const struct config_source *source, const struct setting *
 {
     return config_source_fail(source, line, "%s = %.60s is out of range: %s to %s", setting->key,
                               text, setting->min, setting->max);
+}
+
+static int fail_name(const struct config_source *source, const struct setting *setting,
+                     const char *text, unsigned line)
+{
+    const char *what = setting->kind == VALUE_CHOICE ? "one of" : "a list, each at most once, of";
+    char names[NAMES_MAX] = "";
+
+    names_print(setting->names, names, sizeof(names));
+    return config_source_fail(source, line, "%s = %.60s is not %s: %s", setting->key, text, what,
+                              names);
 }
 
 static int fail_value(const struct config_source *source, const struct setting *setting,
@@ -177,8 +231,10 @@ static int apply_setting(struct config *config, const struct config_source *sour
                          const struct setting *setting, const char *text, unsigned line)
 {
     uint64_t value;
-    int fault = value_parse(setting->kind, text, &value);
+    int fault = parse(setting, text, &value);
 
+    if (fault && setting->names)
+        return fail_name(source, setting, text, line);
     if (fault)
         return fail_value(source, setting, text, line, fault);
     if (!is_in_range(setting, value))

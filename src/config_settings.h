@@ -12,7 +12,8 @@ struct setting {
     enum value_kind kind;
     size_t offset;            /* in struct config: bool, unsigned or uint64_t by kind */
     const char *default_text; /* as in the file */
-    const char *min, *max;    /* the same; NULL for a switch */
+    const char *min, *max;    /* the same; NULL for a switch and for names */
+    const char *const *names; /* of VALUE_CHOICE and VALUE_NAMES */
 };
 
 /* Where in the file something stands. */

@@ -128,5 +128,7 @@ int config_resolve_users(struct config *config, const char *path, const char *ro
     struct config_source source = config_source_of(path, error);
     int r = resolve_list(&config->include, &source, root);
 
-    return r ? r : resolve_list(&config->exclude, &source, root);
+    if (!r)
+        r = resolve_list(&config->exclude, &source, root);
+    return r ? r : resolve_list(&config->write_fault, &source, root);
 }

@@ -39,7 +39,10 @@ static const struct kind {
     [VALUE_FREQUENCY] = {.text = "Hz or kHz", .units = {{"Hz", 1}, {"kHz", 1000}}},
     [VALUE_SHARE] = {.text = "%", .units = {{"%", 100}}},
     [VALUE_ROUNDS] = {.text = "rounds", .bare = true, .units = {{"rounds", 1}, {"round", 1}}},
+    [VALUE_BITS] = {.text = "bits", .bare = true, .units = {{"bits", 1}}},
     [VALUE_SWITCH] = {.text = "yes or no"},
+    [VALUE_CHOICE] = {.text = "A name"},
+    [VALUE_NAMES] = {.text = "A list of names"},
 };
 
 const char *value_units(enum value_kind kind)
@@ -121,6 +124,8 @@ int value_parse(enum value_kind kind, const char *text, uint64_t *valuep)
 
     if (kind == VALUE_SWITCH)
         return parse_switch(text, valuep);
+    if (kind == VALUE_CHOICE || kind == VALUE_NAMES)
+        return VALUE_NOT_A_VALUE; /* config_names.h parses these */
     if ((r = parse_number(&text, &number)))
         return r;
     if ((r = find_unit(&kinds[kind], text + strspn(text, " \t"), &factor)))

@@ -10,8 +10,11 @@ enum value_kind {
     VALUE_BANDWIDTH, /* in bytes per second */
     VALUE_FREQUENCY, /* in Hz */
     VALUE_SHARE,     /* in permyriad */
-    VALUE_ROUNDS,    /* a count; the only kind that may go without its unit */
+    VALUE_ROUNDS,    /* a count; may go without its unit */
+    VALUE_BITS,      /* the same */
     VALUE_SWITCH,    /* 0 or 1 */
+    VALUE_CHOICE,    /* one of the setting's names (config_names.h) */
+    VALUE_NAMES,     /* a bit for each of the setting's names */
     VALUE_KIND_COUNT
 };
 

@@ -70,7 +70,7 @@ int pipeline_new(struct pipeline **pipelinep, const struct pipeline_options *opt
     pipeline->options = *options;
     pipeline->config = options->config;
     pipeline->remote_first_permyriad = pipeline->remote_permyriad = -1;
-    pipeline->cost_nsec = pipeline->now = options->now;
+    pipeline->cost_nsec = pipeline->now = pipeline->pushed_nsec = options->now;
     r = pipeline_new_stages(pipeline);
     if (r < 0)
         return r;
@@ -82,7 +82,7 @@ struct pipeline *pipeline_free(struct pipeline *pipeline)
 {
     if (!pipeline)
         return NULL;
-    source_deinit(&pipeline->source);
+    sampler_free(pipeline->sampler);
     plan_deinit(&pipeline->plan);
     migrate_free(pipeline->migrate);
     attribute_free(pipeline->attribute);
@@ -90,6 +90,8 @@ struct pipeline *pipeline_free(struct pipeline *pipeline)
     config_free(pipeline->config);
     free(pipeline->candidates);
     free(pipeline->late);
+    free(pipeline->sample_targets);
+    free(pipeline->sample_ranges);
     free(pipeline->rate_bytes);
     free(pipeline);
     return NULL;
@@ -126,8 +128,9 @@ static void sink_push(void *userdata, const struct access *accesses, size_t n)
         while (end < n && accesses[end].pid == accesses[first].pid)
             end++;
         if (target && !pipeline_is_stuck(pipeline, target->pid)) {
+            pipeline->pushed_nsec = accesses[end - 1].when_nsec;
             (void)attribute_push(pipeline->attribute, target, &accesses[first], end - first);
-            if (!pipeline->sampled_round)
+            if (!pipeline->sampled_round && accesses[first].kind != ACCESS_TOUCH)
                 pipeline->sampled_round = pipeline->n_rounds + 1;
         }
         first = end;
@@ -144,10 +147,17 @@ struct sample_filter pipeline_filter(struct pipeline *pipeline)
     return (struct sample_filter){.wants = sample_wants, .userdata = pipeline};
 }
 
-void pipeline_set_source(struct pipeline *pipeline, struct source source)
+void pipeline_set_sampler(struct pipeline *pipeline, struct sampler *sampler)
 {
-    source_deinit(&pipeline->source);
-    pipeline->source = source;
+    sampler_free(pipeline->sampler);
+    pipeline->sampler = sampler;
+}
+
+const char *pipeline_why(const struct pipeline *pipeline)
+{
+    if (pipeline->why[0] || !pipeline->sampler)
+        return pipeline->why;
+    return sampler_why(pipeline->sampler);
 }
 
 void pipeline_set_idle(struct pipeline *pipeline, const char *why)
@@ -155,14 +165,29 @@ void pipeline_set_idle(struct pipeline *pipeline, const char *why)
     snprintf(pipeline->why, sizeof pipeline->why, "%s", why);
 }
 
-bool pipeline_is_idle(const struct pipeline *pipeline)
+bool pipeline_is_barred(const struct pipeline *pipeline)
 {
     return pipeline->why[0] != '\0';
 }
 
+bool pipeline_is_idle(const struct pipeline *pipeline)
+{
+    return pipeline_why(pipeline)[0] != '\0';
+}
+
+bool pipeline_is_quiet(const struct pipeline *pipeline, uint64_t now)
+{
+    return pipeline_quiet_nsec(pipeline, now) > PIPELINE_QUIET_NSEC;
+}
+
+uint64_t pipeline_quiet_nsec(const struct pipeline *pipeline, uint64_t now)
+{
+    return now > pipeline->pushed_nsec ? now - pipeline->pushed_nsec : 0;
+}
+
 int pipeline_drain(struct pipeline *pipeline)
 {
-    return pipeline->source.ops ? pipeline->source.ops->drain(pipeline->source.self) : 0;
+    return pipeline->sampler ? sampler_drain(pipeline->sampler) : 0;
 }
 
 /* Forgets address spaces whose process is no target any more. */
@@ -204,13 +229,16 @@ static int pipeline_list_space(struct pipeline *pipeline, struct space *space)
     if (ARRAY_RESERVE(pipeline->candidates, pipeline->candidates_cap, need) < 0)
         return -ENOMEM;
     space->n_planned = 0;
-    HASH_ITER (hh, space->ranges, range, next)
+    HASH_ITER (hh, space->ranges, range, next) {
+        if (!space_lets(space, range->start))
+            continue;
         pipeline->candidates[pipeline->n_candidates++] =
             (struct candidate){.target = target,
                                .space = space,
                                .vma = space_find_vma(space, range->start),
                                .range = range,
                                .evidence = space_find_evidence(space, range, min_share)};
+    }
     return 0;
 }
 
@@ -244,28 +272,84 @@ static int pipeline_decide(struct pipeline *pipeline, uint64_t now)
     return decide_plan(&pipeline->plan, &env, pipeline->candidates, pipeline->n_candidates);
 }
 
+/* All but page copying counts against the budget. */
+static void pipeline_spend(struct pipeline *pipeline, uint64_t now, uint64_t cpu_nsec)
+{
+    uint64_t moving = migrate_counts(pipeline->migrate)->cpu_nsec;
+    uint64_t used = cpu_nsec > moving ? cpu_nsec - moving : 0;
+
+    if (pipeline->sampler && pipeline->spent_nsec && used > pipeline->spent_cpu_nsec)
+        sampler_spend(pipeline->sampler, used - pipeline->spent_cpu_nsec,
+                      now - pipeline->spent_nsec);
+    pipeline->spent_nsec = now;
+    pipeline->spent_cpu_nsec = used;
+}
+
+/* CPUs and nodes may come and go. */
+static int pipeline_follow_topology(struct pipeline *pipeline)
+{
+    const struct pipeline_options *options = &pipeline->options;
+    int r;
+
+    if (!options->root)
+        return 0;
+    r = topology_follow(options->topology, &pipeline->online, options->root);
+    if (r == TOPOLOGY_CHANGED)
+        pipeline_log(pipeline, "CPUs or nodes went on or off line: the topology was read anew");
+    if (r == TOPOLOGY_OUTGROWN)
+        pipeline_log(pipeline,
+                     "nodes came that were not there at start: restart numabd to use them");
+    return r < 0 ? r : 0;
+}
+
+static int pipeline_act(struct pipeline *pipeline, uint64_t now)
+{
+    int r = 0;
+
+    if (pipeline->options.root)
+        r = topology_read_room(pipeline->options.topology, pipeline->options.root);
+    if (!r)
+        r = pipeline_decide(pipeline, now);
+    if (!r)
+        r = migrate_submit(pipeline->migrate, &pipeline->plan, pipeline->discover,
+                           pipeline->attribute);
+    return r;
+}
+
+/* Everybody sleeps: nothing is read for a decision, and what was planned last is over. */
+static void pipeline_rest(struct pipeline *pipeline)
+{
+    struct space *space, *next;
+
+    HASH_ITER (hh, attribute_spaces(pipeline->attribute), space, next)
+        space->n_planned = 0;
+}
+
 int pipeline_round(struct pipeline *pipeline, uint64_t now, uint64_t cpu_nsec)
 {
     int r;
 
     pipeline->n_rounds++;
     pipeline->now = now;
+    r = pipeline_follow_topology(pipeline);
+    if (r < 0)
+        return r;
     r = discover_round(pipeline->discover, pipeline->config, now);
     if (r < 0)
         return r;
     pipeline_prune(pipeline);
     pipeline_say_denied(pipeline);
+    pipeline_spend(pipeline, now, cpu_nsec);
+    r = pipeline_sample(pipeline, now);
+    if (r < 0)
+        return r;
     r = attribute_round(pipeline->attribute, pipeline->config, now);
     if (r < 0)
         return r;
-    if (!pipeline_is_idle(pipeline)) {
-        r = topology_read_room(pipeline->options.topology, pipeline->options.root);
-        if (!r)
-            r = pipeline_decide(pipeline, now);
-        if (!r)
-            r = migrate_submit(pipeline->migrate, &pipeline->plan, pipeline->discover,
-                               pipeline->attribute);
-    }
+    if (pipeline_is_quiet(pipeline, now))
+        pipeline_rest(pipeline);
+    else if (!pipeline_is_idle(pipeline))
+        r = pipeline_act(pipeline, now);
     pipeline_close_round(pipeline, now, cpu_nsec);
     return r;
 }
@@ -331,28 +415,21 @@ static void on_outcome(void *userdata, const struct outcome *outcome)
     }
 }
 
-static void pipeline_set_rate(struct pipeline *pipeline, unsigned rate_hz)
-{
-    const struct source *source = &pipeline->source;
-    int r = 0;
-
-    if (source->ops && source->ops->set_rate)
-        r = source->ops->set_rate(source->self, rate_hz);
-    if (r < 0)
-        pipeline_log(pipeline, "%s: rate not changed on all CPUs, ignoring: %s", source->ops->name,
-                     strerror(-r));
-}
-
 void pipeline_commit(struct pipeline *pipeline, struct config *config)
 {
-    if (config->rate_hz != pipeline->config->rate_hz)
-        pipeline_set_rate(pipeline, config->rate_hz);
     config_free(pipeline->config);
     pipeline->config = config;
+    if (pipeline->sampler)
+        sampler_configure(pipeline->sampler, config);
     discover_reset(pipeline->discover);
 }
 
 const struct config *pipeline_config(const struct pipeline *pipeline)
 {
     return pipeline->config;
+}
+
+const struct plan *pipeline_plan(const struct pipeline *pipeline)
+{
+    return &pipeline->plan;
 }

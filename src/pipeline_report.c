@@ -72,7 +72,7 @@ static const char *kernel_balancing(const char *root)
 {
     unsigned long long mode;
 
-    if (procfs_read_ullong(root, "proc/sys/kernel/numa_balancing", &mode))
+    if (!root || procfs_read_ullong(root, "proc/sys/kernel/numa_balancing", &mode))
         return "absent";
     if (mode & 1)
         return "on";
@@ -134,25 +134,65 @@ static void count_pages(const struct pipeline *pipeline, struct status_report *r
     }
 }
 
+static void append(char *text, size_t size, const char *between, const char *more)
+{
+    size_t used = strlen(text);
+
+    snprintf(text + used, size - used, "%s%s", used ? between : "", more);
+}
+
+static void count_source(const struct source_state *state, struct status_report *report)
+{
+    const struct sample_counts *counts = &state->counts;
+    char line[sizeof state->text + 32];
+
+    append(report->sources, sizeof report->sources, ", ", state->kind->name);
+    snprintf(line, sizeof line, "%s: %s", state->kind->name, state->text);
+    if (state->text[0])
+        append(report->sampling, sizeof report->sampling, "; ", line);
+    report->n_samples += counts->n_samples;
+    report->n_foreign += counts->n_foreign;
+    report->n_lost += counts->n_lost;
+    report->n_unresolved += counts->n_unresolved;
+    report->n_accesses += counts->n_accesses;
+    report->n_interrupts += counts->n_interrupts;
+}
+
 static void count_samples(const struct pipeline *pipeline, struct status_report *report)
 {
-    const struct sample_counts *counts;
+    const struct sampler *sampler = pipeline->sampler;
+    struct source_state state;
 
-    snprintf(report->sources, sizeof report->sources, "%s",
-             pipeline->source.ops ? pipeline->source.ops->name : "none");
-    if (!pipeline->source.ops)
-        return;
-    counts = pipeline->source.ops->counts(pipeline->source.self);
-    report->n_samples = counts->n_samples;
-    report->n_foreign = counts->n_foreign;
-    report->n_lost = counts->n_lost;
-    report->n_unresolved = counts->n_unresolved;
-    report->n_accesses = counts->n_accesses;
+    for (size_t i = 0; sampler && i < sampler_n_kinds(sampler); i++) {
+        sampler_state(sampler, i, &state);
+        if (state.works)
+            count_source(&state, report);
+    }
+    if (!report->sources[0])
+        append(report->sources, sizeof report->sources, "", "none");
+    if (sampler)
+        report->rate_hz = sampler_rate(sampler, PACE_USUAL);
+}
+
+void pipeline_describe_source(const struct pipeline *pipeline, const char *name, char *text,
+                              size_t size)
+{
+    const struct sampler *sampler = pipeline->sampler;
+    struct source_state state;
+
+    snprintf(text, size, "%s", "");
+    for (size_t i = 0; sampler && i < sampler_n_kinds(sampler); i++) {
+        sampler_state(sampler, i, &state);
+        if (state.works && !strcmp(state.kind->name, name))
+            snprintf(text, size, "%s", state.text);
+    }
 }
 
 static void describe_state(const struct pipeline *pipeline, struct status_report *report)
 {
     report->state = "balancing";
+    if (pipeline->sampler)
+        snprintf(report->why, sizeof report->why, "%s", sampler_gap(pipeline->sampler));
     if (pipeline->config->observe) {
         report->state = "observing";
         snprintf(report->why, sizeof report->why, "observe is on: decided moves are only counted");
@@ -163,7 +203,7 @@ static void describe_state(const struct pipeline *pipeline, struct status_report
     }
     if (pipeline_is_idle(pipeline)) {
         report->state = "idle";
-        snprintf(report->why, sizeof report->why, "%s", pipeline->why);
+        snprintf(report->why, sizeof report->why, "%s", pipeline_why(pipeline));
     }
 }
 

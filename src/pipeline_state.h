@@ -20,8 +20,8 @@ struct late_process {
 struct pipeline {
     struct pipeline_options options;
     struct config *config;
-    struct source source; /* ops NULL: none */
-    char why[256];        /* why it is idle, "" when it is not */
+    struct sampler *sampler; /* NULL: nothing is sampled */
+    char why[256];           /* what stands against balancing on this machine, "" */
     struct discover *discover;
     struct attribute *attribute;
     struct migrate *migrate;
@@ -29,13 +29,20 @@ struct pipeline {
     size_t n_candidates, candidates_cap;
     uint64_t *rate_bytes; /* [n_node_ids] */
     struct plan plan;
+    struct sample_target *sample_targets;
+    size_t n_sample_targets, sample_targets_cap;
+    struct sample_range *sample_ranges;
+    size_t sample_ranges_cap;
+    uint64_t spent_nsec, spent_cpu_nsec; /* when, and what numabd had used, at the last round */
     struct late_process *late;
     size_t n_late, late_cap;
     bool exhausted; /* as many workers are lost as may be */
     /* for reports */
+    struct topology_online online;
     uint64_t now; /* of the last round */
     uint64_t n_rounds;
     uint64_t sampled_round, converged_round;
+    uint64_t pushed_nsec; /* the last access of any target */
     int remote_first_permyriad, remote_permyriad;
     struct hour hour;
     uint64_t cost_nsec, cost_moving_nsec, cost_cpu_nsec; /* at the last cost report */
@@ -51,6 +58,12 @@ bool pipeline_is_stuck(const struct pipeline *pipeline, pid_t pid);
 bool pipeline_observes(const struct pipeline *pipeline);
 /* What is wrong and what to do, in one line. */
 void pipeline_describe_exhausted(const struct pipeline *pipeline, char *why, size_t size);
+
+/* Why nothing is balanced, "" when it is. */
+const char *pipeline_why(const struct pipeline *pipeline);
+
+/* Tells the sources what to sample. Return: 0 or a negative errno. */
+int pipeline_sample(struct pipeline *pipeline, uint64_t now);
 
 /* Overall remote share and convergence after a round. */
 void pipeline_close_round(struct pipeline *pipeline, uint64_t now, uint64_t cpu_nsec);

@@ -60,6 +60,19 @@ static int cpus_read(struct ids *cpus, const struct ids *nodes, const char *root
     return r < 0 ? r : 0;
 }
 
+/* CPUs that may come later have their place from the start. */
+static int cpus_count_possible(const struct ids *cpus, const char *root, int *np)
+{
+    CLEANUP(ids_deinit) struct ids possible = IDS_NULL;
+    int r;
+
+    r = ids_init(&possible, CPU_MAX);
+    if (r == 0)
+        r = ids_add_list(&possible, root, CPUS "/possible");
+    *np = possible.n_ids > cpus->n_ids ? possible.n_ids : cpus->n_ids;
+    return r < 0 ? r : 0;
+}
+
 static int topology_allocate(struct topology *topology, int n_node_ids, int n_cpu_ids)
 {
     size_t n_nodes = (size_t)n_node_ids, n_cpus = (size_t)n_cpu_ids + 1;
@@ -227,7 +240,7 @@ int topology_new(struct topology **topologyp, const char *root)
     CLEANUP(topology_freep) struct topology *topology = NULL;
     CLEANUP(ids_deinit) struct ids nodes = IDS_NULL;
     CLEANUP(ids_deinit) struct ids cpus = IDS_NULL;
-    int r;
+    int n_cpu_ids = 0, r;
 
     topology = calloc(1, sizeof *topology);
     if (!topology || ids_init(&nodes, TOPOLOGY_NODE_MAX) < 0 || ids_init(&cpus, CPU_MAX) < 0)
@@ -236,7 +249,9 @@ int topology_new(struct topology **topologyp, const char *root)
     if (r == 0)
         r = cpus_read(&cpus, &nodes, root);
     if (r == 0)
-        r = topology_allocate(topology, nodes.n_ids, cpus.n_ids);
+        r = cpus_count_possible(&cpus, root, &n_cpu_ids);
+    if (r == 0)
+        r = topology_allocate(topology, nodes.n_ids, n_cpu_ids);
     if (r == 0)
         r = topology_read_nodes(topology, root, &nodes, &cpus);
     if (r == 0)

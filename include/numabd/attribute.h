@@ -13,11 +13,11 @@
 #include "numabd/config.h"
 #include "numabd/discover.h"
 #include "numabd/host.h"
+#include "numabd/pace.h"
 #include "numabd/reason.h"
 #include "numabd/sample.h"
 #include "numabd/topology.h"
 #include "util/cleanup.h"
-#include "util/nsec.h"
 #include "util/worker.h"
 
 /* Evidence is kept per 2 MiB: one huge page, and 512 base pages, the smallest batch worth a call.
@@ -31,8 +31,8 @@
 /*
  * All ranges and groups of all spaces. Measured: 600 bytes each when used from one or two nodes (52
  * MiB), 780 from four, 1,140 from eight (98 MiB). Memory used densely has one group to three
- * ranges: evidence on 128 GiB. Where 2 MiB of each GiB are used, a range has five groups: 15,000
- * ranges.
+ * ranges: evidence on 115 GiB, and by groups on far more. Where 2 MiB of each GiB are used, a range
+ * has five groups: 15,000 ranges.
  */
 #define RANGES_MAX 90112
 
@@ -49,13 +49,11 @@ struct tally {
 };
 
 /*
- * One bit for each thread slot. A thread has a slot of its own while there are free ones, else it
- * shares one; its bits go with two windows, before its slot is given to another.
+ * One bit for each thread slot (of ranges; VMAs have masks of mask_bits). A thread has a slot of
+ * its own while there are free ones, else it shares one; its bits go with two windows, before its
+ * slot is given to another.
  */
 #define THREAD_MASK_BITS 256
-#define MASK_WINDOW_NSEC                                                                           \
-    (4 * NSEC_PER_SEC) /* Linux' VMA_PID_RESET_PERIOD: 4 scan delays of 1 s                        \
-                        */
 
 struct thread_mask {
     uint64_t words[THREAD_MASK_BITS / 64];
@@ -68,8 +66,9 @@ enum thread_policy {
 };
 
 struct thread {
-    pid_t tid; /* key */
-    unsigned slot;
+    pid_t tid;            /* key */
+    unsigned slot;        /* below mask_bits */
+    uint32_t seen_window; /* of the slots: that of its last sample */
     enum thread_policy policy;
     bool is_new; /* not seen before the last round */
     uint64_t seen_nsec;
@@ -135,12 +134,15 @@ struct space {
     struct range *groups[GROUP_LEVELS]; /* ranges that hold others: [0] 8 MiB ... [4] the VMA */
     size_t n_groups;                    /* of them counted against RANGES_MAX */
     struct thread *threads;
-    unsigned n_threads_seen;
-    uint16_t slot_users[THREAD_MASK_BITS]; /* live threads by slot */
+    unsigned n_threads; /* live ones, sampled or not */
+    struct slots *slots;
+    struct scans *scans;       /* passes over the VMAs, and their masks of threads */
+    uint64_t mask_window_nsec; /* mask_window */
+    pid_t pass_tid;            /* whose pass the last one was, where that matters */
     struct thread_mask own_policy, unknown_policy;
     /* Threads of unknown_policy that were seen before the last round: they had their time. */
     struct thread_mask overdue_policy;
-    uint64_t mask_nsec; /* start of the current mask window */
+    uint64_t mask_nsec; /* start of the current mask window; 0: no round yet */
     /* /proc/PID/maps; its fd stays open: a read of 0 bytes means that the address space has gone */
     int maps_fd;
     bool maps_known, maps_wanted, maps_pending;
@@ -160,13 +162,18 @@ struct space {
     uint64_t sampled_nsec; /* last access */
     uint64_t moved_bytes;
     uint64_t moved_nsec; /* last move, 0 = never */
-    unsigned n_planned;  /* ranges planned in the last round */
-    bool stuck, denied;  /* requests are late; the kernel refuses moves: observe only */
-    bool denied_said;    /* in the log */
+    unsigned n_planned;  /* in the last round: ranges to move, or new ones that only are observed */
+    struct pace pace;
+    bool memory_bound_known;
+    double memory_bound;  /* share of its CPU time that waits for memory, where measured */
+    uint64_t listed_addr; /* attribute_list_unsampled goes on here */
+    bool stuck, denied;   /* requests are late; the kernel refuses moves: observe only */
+    bool denied_said;     /* in the log */
     UT_hash_handle hh;
 };
 
 struct attribute;
+struct scan_counts;
 
 struct attribute_options {
     const struct topology *topology;
@@ -194,6 +201,14 @@ int attribute_push(struct attribute *attribute, const struct target *target,
  */
 int attribute_round(struct attribute *attribute, const struct config *config, uint64_t now);
 
+/*
+ * Memory that claims are about but that no sample has shown: 2 MiB pieces of processes sampled
+ * lately, where a group that holds them has passed, in turns. By pid, then ascending.
+ * Return: how many, at most `limit`.
+ */
+size_t attribute_list_unsampled(struct attribute *attribute, uint64_t now,
+                                struct sample_range *ranges, size_t limit);
+
 struct space *attribute_find(const struct attribute *attribute, pid_t pid);
 struct space *attribute_spaces(const struct attribute *attribute);
 struct range *space_find_range(const struct space *space, uint64_t start);
@@ -210,8 +225,13 @@ void attribute_drop(struct attribute *attribute, pid_t pid);
 void attribute_set_stuck(struct attribute *attribute, pid_t pid, bool stuck);
 size_t attribute_n_ranges(const struct attribute *attribute);
 size_t attribute_n_groups(const struct attribute *attribute);
-/* Accesses whose ranges were not kept because of RANGES_MAX. */
+/* Accesses that only groups have counted, at most, because of RANGES_MAX. */
 uint64_t attribute_n_capped(const struct attribute *attribute);
+
+/* What the scan filter did so far (attribute/scans.h), also with processes that have gone. */
+void attribute_count_scans(const struct attribute *attribute, struct scan_counts *counts);
+/* Did the last pass let work through on the VMA that holds addr? */
+bool space_lets(const struct space *space, uint64_t addr);
 
 /* What was learned about a range's pages by a move: pages by node after it. */
 void space_apply_move(struct space *space, uint64_t start, const struct tally *before,

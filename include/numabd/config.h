@@ -50,10 +50,19 @@ struct config {
     uint64_t interval_nsec; /* one round; default 1 s, 100 ms to 60 s */
     bool observe;           /* decide and report, move nothing; default no */
     uint64_t min_rss_bytes; /* smaller processes are left alone; default 32 MiB, 0 to 1 TiB */
+    unsigned cpu_budget_permyriad;  /* of one CPU, and a hundredth of it more for each CPU: all that
+                                       numabd does but copying pages; default 2 %, 0.1 % to 10000 %
+                                     */
     uint64_t numa_maps_limit_bytes; /* totals of larger processes are not refreshed; 64 GiB,
                                        0 to 64 TiB */
     /* [sampling] */
-    unsigned rate_hz; /* timer samples per second and CPU; default 250, 10 to 10000 */
+    unsigned source_mask; /* bit per source, in the order of src/sample/sources.c; default all */
+    unsigned rate_hz;     /* the usual samples per second and CPU; default 250, 10 to 10000 */
+    unsigned sampling_budget_permyriad; /* of the sampled CPUs' time; default 1 %, 0.01 to 100 % */
+    unsigned scope;     /* enum sample_scope: where events are opened; default auto */
+    unsigned mask_bits; /* of the masks of threads; default 256, 64 to 4096, rounded up to 64s */
+    uint64_t mask_window_nsec; /* a thread is remembered for one to two; default 4 s, 1 s to 60 s */
+    unsigned scan_filter;      /* enum scan_filter_kind; default numabd */
     /* [decide] */
     unsigned min_share_permyriad; /* Wilson bound to pass; default 60 %, 50 % to 95 % */
     unsigned cool_down_rounds;    /* default 5, 1 to 1000 */
@@ -62,8 +71,8 @@ struct config {
     bool use_page_cache;          /* clean page cache counts as room; default yes */
     /* [migrate] */
     uint64_t migration_rate_bytes; /* per second and target node; default 1 GiB, 1 MiB to 1 TiB */
-    /* [include] and [exclude] */
-    struct rule_list include, exclude;
+    /* [include], [exclude], and whose soft-dirty bits may be cleared */
+    struct rule_list include, exclude, write_fault;
 };
 
 struct config_error {

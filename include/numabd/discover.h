@@ -95,6 +95,8 @@ bool pidref_is_alive(const struct pidref *ref);
  * and includes nothing. Return: REASON_NONE, REASON_EXCLUDED or REASON_NOT_INCLUDED.
  */
 enum reason rules_judge(const struct config *config, const struct process *process);
+/* Does a rule of [write_fault] match? Unknown facts match nothing. */
+bool rules_allow_write_fault(const struct config *config, const struct process *process);
 
 /* A process that discover looked at. Only those with reason NONE are sampled and balanced. */
 struct target {

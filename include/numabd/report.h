@@ -17,7 +17,9 @@ struct status_report {
     char why[256];     /* one line: why it is idle or observing; "" when balancing */
     uint64_t uptime_sec;
     unsigned n_memory_nodes;
-    char sources[64];             /* "timer", "none" */
+    char sources[64];             /* that work: "timer, idle_page", "none" */
+    char sampling[512];           /* what they do: "timer: 2 cgroups, 8 events" */
+    unsigned rate_hz;             /* samples per second and CPU, the usual */
     const char *kernel_balancing; /* "on", "off", "tiering", "absent" */
     int remote_first_permyriad, remote_permyriad;
     uint64_t moved_bytes, moved_last_hour_bytes;
@@ -26,7 +28,8 @@ struct status_report {
     unsigned n_balanced, n_observed, n_too_small, n_excluded, n_other;
     /* counters since the start */
     uint64_t n_rounds, n_samples, n_foreign, n_lost, n_unresolved, n_accesses;
-    uint64_t n_capped; /* accesses not kept because all RANGES_MAX ranges are in use */
+    uint64_t n_interrupts; /* of CPUs, by sampling */
+    uint64_t n_capped;     /* accesses not kept because all RANGES_MAX ranges are in use */
     uint64_t pages_tried, pages_moved, pages_failed, pages_observed;
     uint64_t sampled_round;   /* round of the first access, 0 = none yet */
     uint64_t converged_round; /* first round from which the remote share stayed at 5 % or less,
@@ -64,6 +67,8 @@ struct process_reports {
     size_t n_items, cap;
 };
 
+struct doctor_report; /* report/doctor.h */
+
 void process_reports_deinit(struct process_reports *reports);
 
 /*
@@ -73,6 +78,8 @@ void process_reports_deinit(struct process_reports *reports);
 struct report_ops {
     int (*status)(void *userdata, struct status_report *report);
     int (*processes)(void *userdata, uid_t uid, struct process_reports *reports);
+    /* What the doctor finds now; *reportp stays the daemon's, valid until the next call. */
+    int (*doctor)(void *userdata, const struct doctor_report **reportp);
     /* Loads the configuration again. Return: 0, or -EINVAL with one line in message. */
     int (*reload)(void *userdata, char *message, size_t message_size);
 };

@@ -31,7 +31,7 @@ struct node {
 
 struct topology {
     int n_node_ids; /* highest online id + 1 */
-    int n_cpu_ids;  /* highest known id + 1 */
+    int n_cpu_ids;  /* highest possible id + 1 */
     int n_memory_nodes;
     struct node *nodes; /* [n_node_ids] */
     int *cpu_node;      /* [n_cpu_ids], -1 for CPUs that are offline or on no node */
@@ -48,6 +48,23 @@ struct topology {
 int topology_new(struct topology **topologyp, const char *root);
 struct topology *topology_free(struct topology *topology);
 CLEANUP_DEFINE(struct topology *, topology_free)
+
+/* What was online when topology_follow looked last; {0} at first. */
+struct topology_online {
+    bool known;
+    char cpus[1024], nodes[256]; /* as sysfs tells; a longer list counts as none */
+};
+
+enum {
+    TOPOLOGY_CHANGED = 1,  /* the topology was read anew */
+    TOPOLOGY_OUTGROWN = 2, /* there are ids now that it has no place for: it stays as it was */
+};
+
+/*
+ * Looks whether other CPUs or nodes are online than at the last look. Return: 0 when not (and at
+ * the first look), one of the above, or a negative errno.
+ */
+int topology_follow(struct topology *topology, struct topology_online *online, const char *root);
 
 /* Re-reads free memory, watermarks and page cache of all nodes. Return: 0 or a negative errno. */
 int topology_read_room(struct topology *topology, const char *root);

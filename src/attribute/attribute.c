@@ -10,9 +10,14 @@
 #include <string.h>
 
 #include "attribute/groups.h"
+#include "attribute/heat.h"
 #include "attribute/requests.h"
+#include "attribute/scans.h"
+#include "attribute/slots.h"
 #include "attribute/space.h"
+#include "attribute/space_scan.h"
 #include "attribute/tally.h"
+#include "attribute/unknown.h"
 #include "util/nsec.h"
 #include "util/procfs.h"
 
@@ -28,8 +33,11 @@
 #define GAPS_PER_ROUND 1024
 /* Gaps of a large group leave room for ranges that samples fall into. */
 #define GAPS_MAX (RANGES_MAX / 2)
-/* Nothing is refreshed for a process that was not sampled for so long. */
-#define IDLE_NSEC (10 * NSEC_PER_SEC)
+/*
+ * Kept for groups. 2 TiB used evenly fill the table to here with 22,000 ranges and all that holds
+ * them, among that a group for 99 % of all 512 MiB.
+ */
+#define GROUPS_KEPT (RANGES_MAX / 8)
 
 struct attribute {
     struct attribute_options options;
@@ -38,6 +46,8 @@ struct attribute {
     uint64_t n_capped;
     uint64_t round_nsec; /* the last round, 0 = none yet */
     uint64_t n_generations;
+    pid_t listed_pid; /* the last that attribute_list_unsampled looked at; the next is first */
+    struct scan_counts gone_counts; /* of spaces that were dropped */
 };
 
 int attribute_new(struct attribute **attributep, const struct attribute_options *options)
@@ -101,6 +111,7 @@ void attribute_drop(struct attribute *attribute, pid_t pid)
         return;
     attribute->n_ranges -= HASH_COUNT(space->ranges);
     attribute->n_groups -= space->n_groups;
+    scan_counts_add(&attribute->gone_counts, &space->scans->counts);
     HASH_DEL(attribute->spaces, space);
     space_free(space);
 }
@@ -131,6 +142,7 @@ static int attribute_get_space(struct attribute *attribute, const struct target 
         HASH_ADD(hh, attribute->spaces, pid, sizeof space->pid, space);
     }
     space->rss_bytes = target->process.rss_bytes;
+    space->n_threads = target->process.n_threads;
     *spacep = space;
     return 0;
 }
@@ -153,18 +165,49 @@ static size_t space_ranges_max(const struct space *space)
     return (size_t)(4 * (space->rss_bytes / RANGE_BYTES) + 64);
 }
 
+/*
+ * What may still be made. The last entries of the table are kept for groups, those of the largest
+ * ones longest: memory too large for its ranges to fit is then judged by groups, not forgotten.
+ */
+static unsigned attribute_grain(const struct attribute *attribute, const struct space *space)
+{
+    size_t n_most = attribute->n_ranges + attribute->n_groups + 1 + GROUP_LEVELS;
+    size_t limit = RANGES_MAX - GROUPS_KEPT;
+    unsigned grain = GRAIN_RANGES;
+
+    if (HASH_COUNT(space->ranges) >= space_ranges_max(space))
+        return GRAIN_NONE;
+    while (grain < GRAIN_NONE && n_most > limit) {
+        limit += GROUPS_KEPT / GROUP_LEVELS;
+        grain++;
+    }
+    return grain;
+}
+
+static int attribute_push_touch(struct attribute *attribute, struct space *space,
+                                const struct access *access)
+{
+    bool made = false;
+    bool may_grow = attribute_grain(attribute, space) == GRAIN_RANGES;
+    int r = heat_add(space, access->addr, may_grow, &made);
+
+    attribute->n_ranges += made;
+    return r;
+}
+
 static int attribute_push_one(struct attribute *attribute, struct space *space,
                               const struct access *access)
 {
     int node = topology_cpu_node(attribute->options.topology, access->cpu);
-    size_t n_most = attribute->n_ranges + attribute->n_groups + 1 + GROUP_LEVELS;
-    bool may_grow = n_most <= RANGES_MAX && HASH_COUNT(space->ranges) < space_ranges_max(space);
+    unsigned grain = attribute_grain(attribute, space);
     bool made = false;
     int r;
 
+    if (access->kind == ACCESS_TOUCH)
+        return attribute_push_touch(attribute, space, access);
     if (node < 0)
         return 0;
-    r = space_add_access(space, access, node, may_grow, &made);
+    r = space_add_access(space, access, node, grain, &made);
     if (made)
         attribute->n_ranges++;
     attribute_count_groups(attribute, space);
@@ -233,7 +276,7 @@ static void on_maps(struct work *work)
 
     if (space) {
         space->maps_pending = false;
-        space->maps_cost_nsec = work->cpu_nsec;
+        space->maps_cost_nsec = maps->request.cpu_nsec;
         if (maps->request.r == PROCFS_GONE) {
             attribute_reset_space(attribute, space);
         } else if (!maps->request.r) {
@@ -256,7 +299,7 @@ static void on_policy(struct work *work)
     if (space) {
         space->policy_pending = false;
         if (policy->with_process)
-            space->policy_cost_nsec = work->cpu_nsec;
+            space->policy_cost_nsec = policy->request.cpu_nsec;
         if (!policy_request_apply(policy, space))
             space->maps_wanted = true;
         if (policy->with_process && !policy->request.r)
@@ -311,37 +354,6 @@ static void attribute_ask_maps(struct attribute *attribute, struct space *space,
     worker_pool_submit(attribute->options.pool, READ_LANE, &maps->request.work);
 }
 
-/* Does a claim wait for a policy: of its VMA, or of a thread that used the range? */
-static void claims_find_unknown(const struct space *space, struct range *ranges, bool *vmap,
-                                bool *threadp)
-{
-    struct range *range, *next;
-
-    HASH_ITER (hh, ranges, range, next) {
-        const struct vma *vma = space_find_vma(space, range->start);
-
-        if (!range->claim.n_passes || !vma)
-            continue;
-        if (vma->policy == REASON_POLICY_UNKNOWN)
-            *vmap = true;
-        *threadp = true;
-    }
-}
-
-static void space_find_unknown(const struct space *space, bool *vmap, bool *threadp)
-{
-    claims_find_unknown(space, space->ranges, vmap, threadp);
-    for (unsigned level = 0; level < GROUP_LEVELS; level++)
-        claims_find_unknown(space, space->groups[level], vmap, threadp);
-}
-
-static bool space_has_unknown_threads(const struct space *space)
-{
-    static const struct thread_mask none;
-
-    return memcmp(&space->unknown_policy, &none, sizeof none) != 0;
-}
-
 static void attribute_ask_policy(struct attribute *attribute, const struct config *config,
                                  struct space *space, uint64_t now)
 {
@@ -351,14 +363,14 @@ static void attribute_ask_policy(struct attribute *attribute, const struct confi
 
     if (space->policy_pending || space->stuck || !space->maps_known)
         return;
-    space_find_unknown(space, &unknown_vma, &claims);
+    unknown_find(space, &unknown_vma, &claims);
     unknown_vma |= space_awaits_move(space, config->min_share_permyriad / 10000.0, now);
     with_process = unknown_vma && since >= period_at_least(POLICY_WANTED_PERIOD_NSEC, cost,
                                                            POLICY_WANTED_COST_FACTOR);
     if (space->rss_bytes <= config->numa_maps_limit_bytes &&
         since >= period_at_least(POLICY_PERIOD_NSEC, cost, POLICY_COST_FACTOR))
         with_process = true;
-    if (!with_process && !(claims && space_has_unknown_threads(space)))
+    if (!with_process && !(claims && unknown_has_threads(space)))
         return;
     if (policy_request_new(&policy, space, attribute->options.host, with_process, &policy_ops,
                            attribute) < 0)
@@ -373,17 +385,29 @@ static void attribute_ask_policy(struct attribute *attribute, const struct confi
     worker_pool_submit(attribute->options.pool, READ_LANE, &policy->request.work);
 }
 
+/* Nothing is refreshed for a process that nobody runs in, or whose answers are still out. */
+static bool space_may_scan(const struct space *space, uint64_t now)
+{
+    return space->sampled_nsec + SPACE_IDLE_NSEC >= now && space->maps_known && !space->stuck &&
+           !space->residency_pending;
+}
+
+/* The pass that has begun is worked on as far as one request reaches. */
 static void attribute_ask_residency(struct attribute *attribute, struct space *space, uint64_t now)
 {
     struct residency_request *residency;
+    int r = RESIDENCY_NOTHING_DUE;
 
-    if (space->residency_pending || space->stuck || !space->ranges)
-        return;
-    if (residency_request_new(&residency, space, attribute->options.host, now, &residency_ops,
-                              attribute))
-        return;
-    space->residency_pending = true;
-    worker_pool_submit(attribute->options.pool, READ_LANE, &residency->request.work);
+    if (space->ranges)
+        r = residency_request_new(&residency, space, attribute->options.host, now, &residency_ops,
+                                  attribute);
+    if (r < 0)
+        return; /* the next round begins the pass anew */
+    if (!r) {
+        space->residency_pending = true;
+        worker_pool_submit(attribute->options.pool, READ_LANE, &residency->request.work);
+    }
+    space_end_pass(space);
 }
 
 /* Ranges that may be made for gaps in this round, for one space. */
@@ -395,6 +419,41 @@ static size_t attribute_room(const struct attribute *attribute)
     return room < GAPS_PER_ROUND ? room : GAPS_PER_ROUND;
 }
 
+size_t attribute_list_unsampled(struct attribute *attribute, uint64_t now,
+                                struct sample_range *ranges, size_t limit)
+{
+    struct space *space = attribute_find(attribute, attribute->listed_pid);
+    unsigned n_looked = 0;
+    size_t n = 0;
+
+    for (unsigned i = HASH_COUNT(attribute->spaces);
+         i > 0 && n < limit && n_looked < HEAT_LOOKED_AT_MAX; i--) {
+        space = space && space->hh.next ? space->hh.next : attribute->spaces;
+        attribute->listed_pid = space->pid;
+        if (space->sampled_nsec + SPACE_IDLE_NSEC >= now && !space->stuck)
+            n += heat_list(space, &ranges[n], limit - n, &n_looked);
+    }
+    heat_sort(ranges, n);
+    return n;
+}
+
+static int attribute_set_filter(struct space *space, const struct config *config)
+{
+    space->mask_window_nsec = config->mask_window_nsec;
+    return space_set_filter(space, config->scan_filter, config->mask_bits);
+}
+
+static void attribute_close_space(struct attribute *attribute, struct space *space,
+                                  double min_share, double elapsed_sec, uint64_t now)
+{
+    size_t n_dropped = 0;
+
+    space_close_round(space, min_share, elapsed_sec, now, &n_dropped);
+    attribute->n_ranges -= n_dropped;
+    attribute_count_groups(attribute, space);
+    attribute->n_ranges += space_fill_gaps(space, attribute_room(attribute));
+}
+
 int attribute_round(struct attribute *attribute, const struct config *config, uint64_t now)
 {
     double min_share = config->min_share_permyriad / 10000.0;
@@ -404,17 +463,29 @@ int attribute_round(struct attribute *attribute, const struct config *config, ui
 
     attribute->round_nsec = now;
     HASH_ITER (hh, attribute->spaces, space, next) {
-        size_t n_dropped = 0;
+        bool scans = space_may_scan(space, now);
 
-        space_close_round(space, min_share, elapsed_sec, now, &n_dropped);
-        attribute->n_ranges -= n_dropped;
-        attribute_count_groups(attribute, space);
-        attribute->n_ranges += space_fill_gaps(space, attribute_room(attribute));
-        if (space->sampled_nsec + IDLE_NSEC < now)
+        if (attribute_set_filter(space, config) < 0)
+            return -ENOMEM;
+        /* Before the mask window may end: who is at work in it counts. */
+        if (scans)
+            space_begin_pass(space, now);
+        attribute_close_space(attribute, space, min_share, elapsed_sec, now);
+        if (space->sampled_nsec + SPACE_IDLE_NSEC < now)
             continue;
         attribute_ask_maps(attribute, space, now);
         attribute_ask_policy(attribute, config, space, now);
-        attribute_ask_residency(attribute, space, now);
+        if (scans)
+            attribute_ask_residency(attribute, space, now);
     }
     return 0;
+}
+
+void attribute_count_scans(const struct attribute *attribute, struct scan_counts *counts)
+{
+    struct space *space, *next;
+
+    *counts = attribute->gone_counts;
+    HASH_ITER (hh, attribute->spaces, space, next)
+        scan_counts_add(counts, &space->scans->counts);
 }

@@ -25,10 +25,10 @@ static void group_drop(struct range **groups, struct range *group)
     range_free(group);
 }
 
-int groups_add(struct range *groups[GROUP_LEVELS], const struct vma *vma, const struct range *range,
-               const struct access *access, int node, unsigned slot, bool may_grow)
+int groups_add(struct range *groups[GROUP_LEVELS], const struct vma *vma, uint64_t bytes,
+               const struct access *access, int node, unsigned slot, unsigned grain)
 {
-    uint64_t bytes = range->end - range->start, start, end;
+    uint64_t start, end;
     int r = 0;
 
     for (unsigned level = 0; level < GROUP_LEVELS && !r; level++) {
@@ -39,7 +39,7 @@ int groups_add(struct range *groups[GROUP_LEVELS], const struct vma *vma, const 
             continue;
         bytes = end - start;
         HASH_FIND(hh, groups[level], &start, sizeof start, group);
-        if (!group && !may_grow)
+        if (!group && level + 1 < grain)
             continue;
         if (!group)
             group = range_insert(&groups[level], start, end);

@@ -8,6 +8,13 @@
 /* A range with less decayed evidence than this is forgotten. */
 #define RANGE_FORGET_SAMPLES 0.1
 
+/*
+ * The finest grain that may still be made: everything from ranges on, groups of level g - 1 and
+ * those above, or nothing.
+ */
+#define GRAIN_RANGES 0
+#define GRAIN_NONE (GROUP_LEVELS + 1)
+
 /* Puts a new empty range into a table by its start; NULL without memory. */
 struct range *range_insert(struct range **ranges, uint64_t start, uint64_t end);
 
@@ -19,11 +26,11 @@ bool range_keep(struct range *range, unsigned level, const struct vma_list *befo
                 const struct vma_list *after);
 
 /*
- * Adds an access to all groups of its VMA that are larger than `range`; missing ones are made only
- * if may_grow. Return: 0 or -ENOMEM.
+ * Adds an access to all groups of its VMA that are larger than `bytes`, those of its range; missing
+ * ones are made only from `grain` on. Return: 0 or -ENOMEM.
  */
-int groups_add(struct range *groups[GROUP_LEVELS], const struct vma *vma, const struct range *range,
-               const struct access *access, int node, unsigned slot, bool may_grow);
+int groups_add(struct range *groups[GROUP_LEVELS], const struct vma *vma, uint64_t bytes,
+               const struct access *access, int node, unsigned slot, unsigned grain);
 
 size_t groups_count(struct range *const groups[GROUP_LEVELS]);
 

@@ -37,11 +37,13 @@ void maps_request_run(struct work *work)
     struct maps_request *maps = (struct maps_request *)work;
     const struct host *host = &maps->request.host;
     CLEANUP(freep) char *text = NULL;
+    uint64_t cpu = host_cpu_nsec(host);
     size_t size = 0;
 
     maps->request.r = host->ops->read_maps(host->self, maps->request.pid, &maps->fd, &text, &size);
     if (!maps->request.r)
         maps->request.r = vma_list_parse(&maps->vmas, text, size);
+    maps->request.cpu_nsec = host_cpu_nsec(host) - cpu;
 }
 
 void maps_request_free(struct work *work)

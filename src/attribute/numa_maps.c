@@ -5,8 +5,8 @@
  *
  * The policy is the one field that can hold a blank ("prefer (many)=static:0", "weighted
  * interleave:0-1"); a name whose second word is not known here reads as POLICY_OTHER and a token
- * that is skipped. The page size stands last but scales the node counts, so a line is scanned
- * twice: for the entry, which also proves that it is sound, and for its nodes.
+ * that is skipped. The page size stands last but scales the node counts, so their part of a line is
+ * scanned twice: for the entry, which also proves that the line is sound, and for its nodes.
  */
 #include "attribute/numa_maps.h"
 
@@ -18,10 +18,11 @@
 
 #define KIB UINT64_C(1024)
 
-/* What a line says: the entry, and the largest count of pages of one node. */
+/* What a line says. */
 struct numa_maps_line {
     struct numa_maps_entry entry;
     uint64_t max_node_pages;
+    struct scan nodes; /* from the first token of a node to the last one, empty without any */
 };
 
 /* Mode and flags end with a list of nodes or with the field: "bind:0", "bind=static:0", "default".
@@ -108,17 +109,27 @@ static bool token_page_size(struct scan token, uint64_t *bytesp)
     return true;
 }
 
-static bool line_add_token(struct numa_maps_line *line, struct scan token)
+static bool line_add_node(struct numa_maps_line *line, struct scan token)
 {
-    struct numa_maps_entry *entry = &line->entry;
     uint64_t pages;
     int node;
 
+    if (!token_node(token, &node, &pages))
+        return false;
+    if (pages > line->max_node_pages)
+        line->max_node_pages = pages;
+    if (!line->nodes.at)
+        line->nodes.at = token.at;
+    line->nodes.end = token.end;
+    return true;
+}
+
+static bool line_add_token(struct numa_maps_line *line, struct scan token)
+{
+    struct numa_maps_entry *entry = &line->entry;
+
     if (token_is_node(token)) {
-        if (!token_node(token, &node, &pages))
-            return false;
-        if (pages > line->max_node_pages)
-            line->max_node_pages = pages;
+        return line_add_node(line, token);
     } else if (scan_literal(&token, "file=")) {
         entry->is_file = true;
     } else if (scan_literal(&token, "anon=")) {
@@ -133,18 +144,16 @@ static bool line_add_token(struct numa_maps_line *line, struct scan token)
     return true;
 }
 
-/* Leaves `text` before the first token. */
 static bool line_scan(struct scan *text, struct numa_maps_line *line)
 {
     struct numa_maps_entry *entry = &line->entry;
-    struct scan tokens, token;
+    struct scan token;
     uint64_t bytes;
 
     if (!scan_hex(text, UINT64_MAX, &entry->start) || !scan_char(text, ' ') ||
         !scan_policy(text, &entry->policy))
         return false;
-    tokens = *text;
-    while (scan_blanks(&tokens) && scan_word(&tokens, &token))
+    while (scan_blanks(text) && scan_word(text, &token))
         if (!line_add_token(line, token))
             return false;
     return !__builtin_mul_overflow(line->max_node_pages, entry->page_bytes, &bytes);
@@ -158,9 +167,11 @@ static void tokens_visit_nodes(struct scan tokens,
     uint64_t pages;
     int node;
 
-    while (scan_blanks(&tokens) && scan_word(&tokens, &token))
+    while (scan_word(&tokens, &token)) {
         if (token_is_node(token) && token_node(token, &node, &pages))
             on_node(userdata, node, pages);
+        (void)scan_blanks(&tokens);
+    }
 }
 
 int numa_maps_parse_line(const char **textp, const char *end, uint64_t default_page_bytes,
@@ -178,6 +189,6 @@ int numa_maps_parse_line(const char **textp, const char *end, uint64_t default_p
     if (!complete || !line_scan(&rest, &line))
         return -EINVAL;
     *entry = line.entry;
-    tokens_visit_nodes(rest, on_node, userdata);
+    tokens_visit_nodes(line.nodes, on_node, userdata);
     return 0;
 }

@@ -9,6 +9,7 @@
 #include "attribute/requests.h"
 #include "attribute/space.h"
 #include "attribute/tally.h"
+#include "attribute/threads.h"
 #include "util/array.h"
 #include "util/nsec.h"
 #include "util/procfs.h"
@@ -171,11 +172,13 @@ static enum thread_policy policy_read_thread(struct policy_request *policy, pid_
 void policy_request_run(struct work *work)
 {
     struct policy_request *policy = (struct policy_request *)work;
+    uint64_t cpu = host_cpu_nsec(&policy->request.host);
 
     if (policy->with_process)
         policy->request.r = policy_read_process(policy);
     for (size_t i = 0; i < policy->n_tids; i++)
         policy->thread_policies[i] = policy_read_thread(policy, policy->tids[i]);
+    policy->request.cpu_nsec = host_cpu_nsec(&policy->request.host) - cpu;
 }
 
 void policy_request_free(struct work *work)
@@ -198,7 +201,7 @@ static void policy_apply_threads(const struct policy_request *policy, struct spa
         if (thread)
             thread->policy = policy->thread_policies[i];
     }
-    space_mark_thread_policies(space);
+    threads_mark_policies(space);
 }
 
 /* numa_maps shows no ends: an entry is the VMA's own if the next one starts at or after its end. */

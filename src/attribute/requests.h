@@ -13,6 +13,7 @@ struct request {
     struct host host;
     pid_t pid;
     uint64_t generation; /* of the space */
+    uint64_t cpu_nsec;   /* CPU time of maps and numa_maps */
     int r;               /* result of the read: 0, PROCFS_GONE, PROCFS_DENIED or a negative errno */
 };
 
@@ -61,7 +62,10 @@ int maps_request_new(struct maps_request **requestp, struct space *space, const 
 int policy_request_new(struct policy_request **requestp, struct space *space,
                        const struct host *host, bool with_process, const struct work_ops *ops,
                        void *owner);
-/* Return: also RESIDENCY_NOTHING_DUE, when every range was looked at lately. */
+/*
+ * Return: also RESIDENCY_NOTHING_DUE, when every range that the pass lets through was looked at
+ * lately. Of VMAs with more than one request holds something is left over for the next pass.
+ */
 enum {
     RESIDENCY_NOTHING_DUE = 1
 };

@@ -6,6 +6,7 @@
 
 #include "attribute/ranges.h"
 #include "attribute/requests.h"
+#include "attribute/space_scan.h"
 #include "util/nsec.h"
 
 #define RESIDENCY_TIMEOUT (5 * NSEC_PER_SEC)
@@ -61,10 +62,12 @@ static void residency_request_fill(struct residency_request *residency, struct s
     HASH_ITER (hh, space->ranges, range, next) {
         size_t n = residency->n_ranges;
 
-        if (n == RESIDENCY_RANGES_MAX)
-            return;
-        if (!residency_is_due(range, n_ranges, now))
+        if (!residency_is_due(range, n_ranges, now) || !space_lets(space, range->start))
             continue;
+        if (n == RESIDENCY_RANGES_MAX) {
+            space_leave_over(space, range->start);
+            continue;
+        }
         residency->starts[n] = range->start;
         residency_choose_pages(range, residency->request.host.page_bytes, turn,
                                &residency->pages[n * RESIDENCY_PAGES_PER_RANGE]);

@@ -5,32 +5,39 @@
 #include "attribute/space.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "attribute/groups.h"
+#include "attribute/scans.h"
+#include "attribute/slots.h"
+#include "attribute/space_scan.h"
 #include "attribute/tally.h"
 #include "attribute/thread_mask.h"
+#include "attribute/threads.h"
 #include "attribute/vmas.h"
 #include "util/nsec.h"
 
 /* A remote share needs this many accesses: its standard error is then at most 9 %. */
 #define SHARE_MIN_ACCESSES 32.0
-/* A thread that was not sampled for so long is forgotten; it is looked at anew if it wakes. */
-#define THREAD_FORGET_NSEC (2 * MASK_WINDOW_NSEC + 2 * NSEC_PER_SEC)
 
 int space_new(struct space **spacep, const struct target *target)
 {
-    struct space *space = calloc(1, sizeof *space);
+    CLEANUP(space_freep) struct space *space = calloc(1, sizeof *space);
+    int r;
 
     if (!space)
         return -ENOMEM;
+    space->maps_fd = -1;
+    r = space_set_filter(space, SCAN_FILTER_NUMABD, THREAD_MASK_BITS);
+    if (r < 0)
+        return r;
     space->pid = target->pid;
     space->start_ticks = target->process.start_ticks;
     space->rss_bytes = target->process.rss_bytes;
-    space->maps_fd = -1;
+    space->n_threads = target->process.n_threads;
+    space->mask_window_nsec = MASK_WINDOW_NSEC;
     space->maps_wanted = true;
     space->remote_first_permyriad = space->remote_permyriad = -1;
-    *spacep = space;
+    *spacep = TAKE(space);
     return 0;
 }
 
@@ -49,22 +56,15 @@ static void space_drop_ranges(struct space *space)
     groups_drop(space->groups);
 }
 
-static void space_drop_threads(struct space *space)
-{
-    struct thread *thread, *next;
-
-    HASH_ITER (hh, space->threads, thread, next) {
-        HASH_DEL(space->threads, thread);
-        free(thread);
-    }
-}
-
 struct space *space_free(struct space *space)
 {
     if (!space)
         return NULL;
     space_drop_ranges(space);
-    space_drop_threads(space);
+    if (space->slots)
+        threads_drop(space);
+    slots_free(space->slots);
+    scans_free(space->scans);
     vma_list_deinit(&space->vmas);
     tally_deinit(&space->totals);
     fd_close(space->maps_fd);
@@ -114,51 +114,25 @@ const struct range *space_find_evidence(const struct space *space, const struct 
     return find_evidence(space, range, min_share, CLAIM_PASSES);
 }
 
-/* A free slot, or where there is none, one after the other. */
-static unsigned space_take_slot(struct space *space)
+/* Where the hardware told which memory answered, that is exact, and a cache hit needed none. */
+static double local_share(const struct range *range, const struct access *access, int node)
 {
-    unsigned first = space->n_threads_seen++ % THREAD_MASK_BITS, slot = first;
-
-    while (space->slot_users[slot] && (slot + 1) % THREAD_MASK_BITS != first)
-        slot = (slot + 1) % THREAD_MASK_BITS;
-    if (space->slot_users[slot])
-        slot = first;
-    space->slot_users[slot]++;
-    return slot;
-}
-
-static void space_drop_thread(struct space *space, struct thread *thread)
-{
-    if (!--space->slot_users[thread->slot]) {
-        thread_mask_clear(&space->own_policy, thread->slot);
-        thread_mask_clear(&space->unknown_policy, thread->slot);
-        thread_mask_clear(&space->overdue_policy, thread->slot);
+    switch (access->locality) {
+    case ACCESS_LOCALITY_LOCAL:
+        return 1;
+    case ACCESS_LOCALITY_REMOTE:
+        return 0;
+    case ACCESS_LOCALITY_CACHE:
+        return -1;
+    default:
+        return range_resident_share(range, node);
     }
-    HASH_DEL(space->threads, thread);
-    free(thread);
 }
 
-static struct thread *space_get_thread(struct space *space, pid_t tid)
+static void space_count_share(struct space *space, const struct range *range,
+                              const struct access *access, int node)
 {
-    struct thread *thread;
-
-    HASH_FIND(hh, space->threads, &tid, sizeof tid, thread);
-    if (thread)
-        return thread;
-    thread = calloc(1, sizeof *thread);
-    if (!thread)
-        return NULL;
-    thread->tid = tid;
-    thread->slot = space_take_slot(space);
-    thread->is_new = true;
-    HASH_ADD(hh, space->threads, tid, sizeof thread->tid, thread);
-    thread_mask_set(&space->unknown_policy, thread->slot);
-    return thread;
-}
-
-static void space_count_share(struct space *space, const struct range *range, int node, double sec)
-{
-    double local = range_resident_share(range, node);
+    double local = local_share(range, access, node), sec = access->weight_sec;
 
     if (local < 0)
         return;
@@ -167,36 +141,45 @@ static void space_count_share(struct space *space, const struct range *range, in
     space->round_remote_sec += sec * (1 - local);
 }
 
-int space_add_access(struct space *space, const struct access *access, int node, bool may_grow,
+/* The range of an access, which is made if it may be; NULL: it may not. Return: 0 or -ENOMEM. */
+static int space_get_range(struct space *space, uint64_t start, uint64_t end, unsigned grain,
+                           struct range **rangep, bool *madep)
+{
+    *rangep = space_find_range(space, start);
+    if (*rangep || grain > GRAIN_RANGES)
+        return 0;
+    *rangep = range_insert(&space->ranges, start, end);
+    *madep = *rangep != NULL;
+    return *rangep ? 0 : -ENOMEM;
+}
+
+int space_add_access(struct space *space, const struct access *access, int node, unsigned grain,
                      bool *madep)
 {
     const struct vma *vma = vma_list_find(&space->vmas, access->addr);
     struct thread *thread;
     struct range *range;
     uint64_t start, end;
+    int r;
 
     if (!vma)
         return SPACE_OUTSIDE;
     if (vma->kind != REASON_NONE)
         return SPACE_UNMOVABLE;
     range_bounds(vma, access->addr, &start, &end);
-    range = space_find_range(space, start);
-    if (!range) {
-        if (!may_grow)
-            return SPACE_CAPPED;
-        range = range_insert(&space->ranges, start, end);
-        if (!range)
-            return -ENOMEM;
-        *madep = true;
+    r = space_get_range(space, start, end, grain, &range, madep);
+    if (r < 0)
+        return r;
+    thread = threads_note(space, access);
+    if (!thread || space_note_user(space, vma, thread) < 0)
+        return -ENOMEM;
+    if (range) {
+        space_count_share(space, range, access, node);
+        r = range_add(range, access, node, thread->slot);
     }
-    thread = space_get_thread(space, access->tid);
-    if (!thread)
-        return -ENOMEM;
-    thread->seen_nsec = access->when_nsec;
-    space_count_share(space, range, node, access->weight_sec);
-    if (range_add(range, access, node, thread->slot) < 0)
-        return -ENOMEM;
-    return groups_add(space->groups, vma, range, access, node, thread->slot, may_grow);
+    if (!r)
+        r = groups_add(space->groups, vma, end - start, access, node, thread->slot, grain);
+    return r || range ? r : SPACE_CAPPED;
 }
 
 void space_set_vmas(struct space *space, struct vma_list *vmas, size_t *n_droppedp)
@@ -205,6 +188,7 @@ void space_set_vmas(struct space *space, struct vma_list *vmas, size_t *n_droppe
     size_t n_dropped = 0;
 
     vma_list_inherit(vmas, &space->vmas);
+    scans_follow(space->scans, &space->vmas, vmas, space->maps_nsec);
     HASH_ITER (hh, space->ranges, range, next) {
         if (range_keep(range, GROUP_LEVELS, &space->vmas, vmas))
             continue;
@@ -223,13 +207,10 @@ void space_reset(struct space *space, size_t *n_droppedp)
 {
     *n_droppedp = HASH_COUNT(space->ranges);
     space_drop_ranges(space);
-    space_drop_threads(space);
+    threads_drop(space);
+    space_forget_scans(space);
     vma_list_deinit(&space->vmas);
     tally_clear(&space->totals);
-    space->own_policy = space->unknown_policy = (struct thread_mask){0};
-    space->overdue_policy = (struct thread_mask){0};
-    memset(space->slot_users, 0, sizeof space->slot_users);
-    space->n_threads_seen = 0;
     space->maps_fd = fd_close(space->maps_fd);
     space->maps_known = space->totals_known = space->denied = false;
     /* What is out is about the old program, and is dropped when it returns. */
@@ -238,6 +219,9 @@ void space_reset(struct space *space, size_t *n_droppedp)
     space->maps_nsec = space->policy_nsec = space->policy_read_nsec = 0;
     space->round_n = space->round_sec = space->round_remote_sec = 0;
     space->remote_first_permyriad = space->remote_permyriad = -1;
+    space->pace = (struct pace){0};
+    space->memory_bound_known = false;
+    space->listed_addr = 0;
 }
 
 static void space_close_share(struct space *space)
@@ -251,58 +235,25 @@ static void space_close_share(struct space *space)
     space->round_n = space->round_sec = space->round_remote_sec = 0;
 }
 
-static void space_forget_threads(struct space *space, uint64_t now)
+/* Samples of this round stay in a mask for the decision, however long the round was. */
+static void space_end_window(struct space *space, uint64_t now)
 {
-    struct thread *thread, *next;
-
-    HASH_ITER (hh, space->threads, thread, next) {
-        if (thread->seen_nsec + THREAD_FORGET_NSEC <= now)
-            space_drop_thread(space, thread);
-    }
-}
-
-static void space_rotate_masks(struct space *space)
-{
-    struct range *range, *next;
-
-    HASH_ITER (hh, space->ranges, range, next)
-        range_rotate_mask(range);
-    groups_rotate_masks(space->groups);
-}
-
-/* Long rounds end more than one window. */
-static void space_end_windows(struct space *space, uint64_t now)
-{
-    uint64_t n_ended = (now - space->mask_nsec) / MASK_WINDOW_NSEC;
-
-    if (!n_ended)
+    /* The first one begins with the first round. */
+    if (!space->mask_nsec)
+        space->mask_nsec = now;
+    if (now - space->mask_nsec < space->mask_window_nsec)
         return;
     space_rotate_masks(space);
-    if (n_ended > 1)
-        space_rotate_masks(space);
     space->mask_nsec = now;
 }
 
-/* Whatever a thread with its own policy used stays its owner's, also after the thread slept. */
-static void space_mark_bound(struct space *space)
+void space_mark_bound(struct space *space)
 {
     struct range *range, *next;
 
     HASH_ITER (hh, space->ranges, range, next)
         range->bound_thread |= thread_mask_overlaps(&range->threads, &space->own_policy);
     groups_mark_bound(space->groups, &space->own_policy);
-}
-
-static void space_age_threads(struct space *space)
-{
-    struct thread *thread, *next;
-
-    space->overdue_policy = (struct thread_mask){0};
-    HASH_ITER (hh, space->threads, thread, next) {
-        if (thread->policy == THREAD_POLICY_UNKNOWN && !thread->is_new)
-            thread_mask_set(&space->overdue_policy, thread->slot);
-        thread->is_new = false;
-    }
 }
 
 /*
@@ -315,7 +266,7 @@ static bool space_may_forget(const struct space *space, const struct range *rang
         return false;
     if (range->residency_nsec && tally_total_n(&range->residency) <= 0)
         return true;
-    return space_find_evidence(space, range, min_share) == range;
+    return find_evidence(space, range, min_share, 1) == range;
 }
 
 void space_close_round(struct space *space, double min_share, double elapsed_sec, uint64_t now,
@@ -326,9 +277,8 @@ void space_close_round(struct space *space, double min_share, double elapsed_sec
 
     space_close_share(space);
     space_mark_bound(space);
-    space_end_windows(space, now);
-    space_forget_threads(space, now);
-    space_age_threads(space);
+    space_end_window(space, now);
+    threads_close_round(space, now);
     groups_close_round(space->groups, min_share, elapsed_sec, now);
     HASH_ITER (hh, space->ranges, range, next) {
         range_close_round(range, min_share, elapsed_sec, now);
@@ -366,7 +316,7 @@ size_t space_fill_gaps(struct space *space, size_t limit)
 
     for (unsigned level = 0; level < GROUP_LEVELS; level++) {
         HASH_ITER (hh, space->groups[level], group, next) {
-            if (group->claim.n_passes >= CLAIM_PASSES && !group->filled && n_made < limit)
+            if (group->claim.n_passes && !group->filled && n_made < limit)
                 n_made += space_fill_group(space, group, limit - n_made);
         }
     }
@@ -381,25 +331,11 @@ bool space_awaits_move(const struct space *space, double min_share, uint64_t now
         const struct claim *claim = &find_evidence(space, range, min_share, 1)->claim;
         double share = claim->n_passes ? range_resident_share(range, claim->node) : 1;
 
-        if (share >= 0 && share < 1 && range->cool_down_nsec <= now)
+        if (share >= 0 && share < 1 && range->cool_down_nsec <= now &&
+            space_lets(space, range->start))
             return true;
     }
     return false;
-}
-
-void space_mark_thread_policies(struct space *space)
-{
-    struct thread *thread, *next;
-
-    space->unknown_policy = space->overdue_policy = (struct thread_mask){0};
-    HASH_ITER (hh, space->threads, thread, next) {
-        if (thread->policy == THREAD_POLICY_UNKNOWN)
-            thread_mask_set(&space->unknown_policy, thread->slot);
-        if (thread->policy == THREAD_POLICY_UNKNOWN && !thread->is_new)
-            thread_mask_set(&space->overdue_policy, thread->slot);
-        if (thread->policy == THREAD_POLICY_OWN)
-            thread_mask_set(&space->own_policy, thread->slot);
-    }
 }
 
 void space_apply_move(struct space *space, uint64_t start, const struct tally *before,

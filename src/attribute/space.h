@@ -4,6 +4,10 @@
  * something is read.
  */
 #include "numabd/attribute.h"
+#include "util/nsec.h"
+
+/* Nothing is refreshed for a process that was not sampled for so long. */
+#define SPACE_IDLE_NSEC (10 * NSEC_PER_SEC)
 
 /* Return: 0 or -ENOMEM. */
 int space_new(struct space **spacep, const struct target *target);
@@ -13,14 +17,15 @@ CLEANUP_DEFINE(struct space *, space_free)
 enum {
     SPACE_OUTSIDE = 1, /* the address is in no known VMA */
     SPACE_UNMOVABLE,   /* it is in a mapping of a kind that is never moved */
-    SPACE_CAPPED, /* a new range was needed and may_grow is false (then no group is made either) */
+    SPACE_CAPPED,      /* only groups that hold it have counted it: no range could be made */
 };
 
 /*
  * Counts one access from `node` into its range, which is made if it is missing (*madep is then
- * set). Return: 0, one of the above, or -ENOMEM.
+ * set), and the groups that hold it. grain: what may be made (groups.h). Return: 0, one of the
+ * above, or -ENOMEM.
  */
-int space_add_access(struct space *space, const struct access *access, int node, bool may_grow,
+int space_add_access(struct space *space, const struct access *access, int node, unsigned grain,
                      bool *madep);
 
 /*
@@ -37,19 +42,18 @@ void space_close_round(struct space *space, double min_share, double elapsed_sec
                        size_t *n_droppedp);
 
 /*
- * Ranges that no sample has fallen into, inside groups that are confirmed, are made so that they go
- * along; at most `limit`. Return: how many were made.
+ * Ranges that no sample has fallen into, inside groups that have passed once, are made: where their
+ * pages lie is then known when the group is confirmed and they go along. At most `limit`. Return:
+ * how many were made.
  */
 size_t space_fill_gaps(struct space *space, size_t limit);
 
 /*
- * May a move be decided in the next round: do pages lie elsewhere than a claim says, be it
- * confirmed or not yet? Then the policy is read anew, since moves act on fresh ones only.
+ * May a move be decided in the next round: do pages of a VMA that was let through lie elsewhere
+ * than a claim says, be it confirmed or not yet? Then the policy is read anew, since moves act on
+ * fresh ones only.
  */
 bool space_awaits_move(const struct space *space, double min_share, uint64_t now);
 
-/*
- * Policies of threads were read: recomputes unknown_policy and adds to own_policy, whose bits stay
- * when a thread ends or changes its mind: what it placed stays placed.
- */
-void space_mark_thread_policies(struct space *space);
+/* Whatever a thread with its own policy used stays its owner's, also after the thread slept. */
+void space_mark_bound(struct space *space);

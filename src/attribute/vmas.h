@@ -2,8 +2,8 @@
 /*
  * The VMAs of an address space, from the text of /proc/PID/maps.
  */
-#include "attribute/maps.h"
 #include "numabd/attribute.h"
+#include "util/maps.h"
 
 void vma_list_deinit(struct vma_list *list);
 

@@ -1,23 +1,27 @@
 /*
  * numabctl: shows what numabd does and why.
  */
+#include <fcntl.h>
 #include <getopt.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "ctl/client.h"
 #include "ctl/verbs.h"
 #include "report/text.h"
 #include "util/array.h"
+#include "util/cleanup.h"
 #include "util/nsec.h"
 
 /* Above all characters, so that optopt tells a short option that does not exist from a long one. */
 enum {
     OPTION_BUS = 256,
     OPTION_JSON,
+    OPTION_LOCAL,
     OPTION_WATCH,
     OPTION_VERSION,
     OPTION_HELP,
@@ -30,17 +34,20 @@ static const char help[] =
     "Verbs:\n"
     "  status         state, effect, cost, and what is left alone for which reason\n"
     "  ps             processes: where their memory lies and what was moved\n"
+    "  doctor         what works here, what is missing, and what to change\n"
     "  reload         makes numabd read its configuration again (root only)\n"
     "  help           this text\n"
     "\n"
     "Options:\n"
-    "  --json         prints JSON (status and ps)\n"
+    "  --json         prints JSON (status, ps and doctor)\n"
+    "  --local        doctor: looks for itself, also when numabd is running\n"
     "  --watch S      ps: again every S seconds (0.1 to 3600), memory per node over time\n"
     "  --bus PATH     socket of the daemon (default " CLIENT_BUS_PATH ")\n"
     "  --version      prints the version\n"
     "  --help         this text\n"
     "\n"
-    "Exit codes: 0 success, 1 failure, 2 usage, 3 numabd is not running, 4 refused.\n";
+    "Exit codes: 0 success, 1 failure (doctor: balancing is not possible), 2 usage,\n"
+    "3 numabd is not running, 4 refused.\n";
 
 static int verb_help(const struct ctl_options *options)
 {
@@ -52,12 +59,13 @@ static int verb_help(const struct ctl_options *options)
 struct verb {
     const char *name;
     int (*run)(const struct ctl_options *options);
-    bool takes_json, takes_watch;
+    bool takes_json, takes_watch, takes_local;
 };
 
 static const struct verb verbs[] = {
     {.name = "status", .run = verb_status, .takes_json = true},
     {.name = "ps", .run = verb_ps, .takes_json = true, .takes_watch = true},
+    {.name = "doctor", .run = verb_doctor, .takes_json = true, .takes_local = true},
     {.name = "reload", .run = verb_reload},
     {.name = "help", .run = verb_help},
 };
@@ -123,6 +131,8 @@ static int run_verb(int argc, char **argv, const struct ctl_options *options)
         return fail_usage("--json does not go with %s", verb->name);
     if (options->watch_nsec && !verb->takes_watch)
         return fail_usage("--watch does not go with %s", verb->name);
+    if (options->local && !verb->takes_local)
+        return fail_usage("--local does not go with %s", verb->name);
     return verb->run(options);
 }
 
@@ -131,6 +141,7 @@ static int run(int argc, char **argv)
     static const struct option long_options[] = {
         {"bus", required_argument, NULL, OPTION_BUS},
         {"json", no_argument, NULL, OPTION_JSON},
+        {"local", no_argument, NULL, OPTION_LOCAL},
         {"watch", required_argument, NULL, OPTION_WATCH},
         {"version", no_argument, NULL, OPTION_VERSION},
         {"help", no_argument, NULL, OPTION_HELP},
@@ -144,6 +155,8 @@ static int run(int argc, char **argv)
             options.bus = optarg;
         else if (option == OPTION_JSON)
             options.json = true;
+        else if (option == OPTION_LOCAL)
+            options.local = true;
         else if (option == OPTION_WATCH && parse_watch(&options, optarg) != 0)
             return EXIT_USAGE;
         else if (option == OPTION_VERSION)
@@ -158,15 +171,37 @@ static int run(int argc, char **argv)
     return run_verb(argc, argv, &options);
 }
 
+/*
+ * The socket would take the number of a closed standard file, and what is printed go to numabd.
+ * Writing to the stand-in fails, as to a closed file.
+ */
+static void hold_standard_files(void)
+{
+    int fd;
+
+    do
+        fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    fd_close(fd);
+}
+
+static bool end_output(void)
+{
+    bool failed = ferror(stdout);
+
+    return fflush(stdout) == 0 && !failed;
+}
+
 int main(int argc, char **argv)
 {
     int r;
 
+    hold_standard_files();
     signal(SIGPIPE, SIG_DFL); /* `numabctl ps --watch 1 | head` ends silently */
     r = run(argc, argv);
-    if (fflush(stdout) != 0 && r == EXIT_SUCCESS) {
+    if (!end_output()) {
         perror("numabctl: cannot write");
-        r = EXIT_FAILURE;
+        r = r == EXIT_SUCCESS ? EXIT_FAILURE : r;
     }
     return r;
 }

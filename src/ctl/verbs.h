@@ -16,6 +16,7 @@ enum {
 struct ctl_options {
     const char *bus; /* path of the socket */
     bool json;
+    bool local;          /* doctor: not through the daemon */
     uint64_t watch_nsec; /* 0: once */
 };
 
@@ -23,6 +24,8 @@ struct ctl_options {
 int verb_status(const struct ctl_options *options);
 int verb_ps(const struct ctl_options *options);
 int verb_reload(const struct ctl_options *options);
+/* Exit code 0: balancing is possible, 1: it is not. */
+int verb_doctor(const struct ctl_options *options);
 
 /*
  * Calls `method` and hands the reply to handle(), which reads and prints it and returns 0 or a

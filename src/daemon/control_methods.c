@@ -3,6 +3,7 @@
  *
  *     Status()    -> a{sv}    everybody
  *     Processes() -> aa{sv}   everybody, own processes only; root sees all
+ *     Doctor()    -> aa{sv}   everybody
  *     Reload()                root
  *
  * sd-bus' own check (may the sender do what needs CAP_SYS_ADMIN?) is off: the kernel said at accept
@@ -55,6 +56,21 @@ static int on_processes(sd_bus_message *call, void *userdata, sd_bus_error *erro
     return r;
 }
 
+static int on_doctor(sd_bus_message *call, void *userdata, sd_bus_error *error)
+{
+    CLEANUP(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+    struct control_caller *caller = userdata;
+    const struct doctor_report *report = NULL;
+    int r = caller->ops->doctor(caller->userdata, &report);
+
+    (void)error;
+    if (r >= 0)
+        r = sd_bus_message_new_method_return(call, &reply);
+    if (r >= 0)
+        r = wire_append_checks(reply, report);
+    return r < 0 ? r : sd_bus_send(NULL, reply, NULL);
+}
+
 static int on_reload(sd_bus_message *call, void *userdata, sd_bus_error *error)
 {
     struct control_caller *caller = userdata;
@@ -75,6 +91,7 @@ static const sd_bus_vtable vtable[] = {
     SD_BUS_VTABLE_START(SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD("Status", "", "a{sv}", on_status, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD("Processes", "", "aa{sv}", on_processes, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD("Doctor", "", "aa{sv}", on_doctor, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD("Reload", "", "", on_reload, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_VTABLE_END,
 };

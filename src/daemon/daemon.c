@@ -1,7 +1,6 @@
 /*
- * The event loop. It owns everything; the pipeline does the work. Timers: samples are drained every
- * 100 ms (and when a ring is half full), a round runs every `interval`, workers are looked after
- * with each drain.
+ * The daemon: made of its parts in the order of their needs, run, and taken apart again. It owns
+ * everything; the pipeline does the work.
  */
 #include "daemon/daemon.h"
 
@@ -12,41 +11,28 @@
 #include <systemd/sd-daemon.h>
 #include <systemd/sd-event.h>
 
-#include "daemon/control.h"
+#include "daemon/daemon_state.h"
 #include "daemon/limits.h"
+#include "daemon/load.h"
 #include "daemon/privilege.h"
 #include "numabd/pipeline.h"
 #include "report/journal.h"
+#include "sample/recorder.h"
+#include "sample/sample_cost.h"
+#include "sample/sources.h"
 #include "util/nsec.h"
 
-#define DRAIN_USEC UINT64_C(100000)
-#define TIMER_ACCURACY_USEC UINT64_C(5000)
-/* Finished requests handled in one go, so that control calls come through in between. */
-#define DISPATCH_LIMIT 16
 /* At the end requests get so long; systemd allows 90 s. */
 #define SETTLE_NSEC (1 * NSEC_PER_SEC)
 #define SETTLE_STEP_USEC 5000
 #define RUNTIME_DIRECTORY "/run/numabd"
 
-struct daemon {
-    struct daemon_options options;
-    sd_event *event;
-    struct topology *topology;
-    struct procs procs;
-    struct host host;
-    struct worker_pool *pool;
-    struct pipeline *pipeline;
-    struct control *control;
-    sd_event_source *drain_timer, *round_timer;
-    bool round_failed; /* said once */
-};
-
-static bool is_live(const struct daemon *daemon)
+bool daemon_is_live(const struct daemon *daemon)
 {
     return strcmp(daemon->options.root, "/") == 0;
 }
 
-static void log_line(void *userdata, const char *line)
+void daemon_log_line(void *userdata, const char *line)
 {
     (void)userdata;
     journal(JOURNAL_WARNING, "%s", line);
@@ -59,28 +45,10 @@ static void log_line(void *userdata, const char *line)
 static int daemon_load_config(const struct daemon *daemon, struct config **configp,
                               struct config_error *error)
 {
-    const struct daemon_options *options = &daemon->options;
-    bool at_start = !daemon->pipeline;
-    CLEANUP(config_freep) struct config *config = NULL;
-    int r = config_new(&config, options->config_path, error);
-
-    if (r == CONFIG_MISSING && at_start && !options->config_is_given)
-        r = config_new_default(&config);
-    if (!r)
-        r = config_resolve_users(config, options->config_path, options->root, error);
-    if (r < 0)
-        snprintf(error->message, sizeof error->message, "%s: %s", daemon->options.config_path,
-                 strerror(-r));
-    if (r > 0)
-        return DAEMON_BAD_CONFIG;
-    if (r < 0)
-        return r;
-    config->observe |= options->observe;
-    *configp = TAKE(config);
-    return 0;
+    return load_config(&daemon->options, !daemon->pipeline, configp, error);
 }
 
-static int daemon_reload(struct daemon *daemon, char *message, size_t message_size)
+int daemon_reload(struct daemon *daemon, char *message, size_t message_size)
 {
     struct config_error error = {""};
     struct config *config = NULL;
@@ -105,96 +73,19 @@ static int on_sighup(sd_event_source *source, const struct signalfd_siginfo *inf
     return 0;
 }
 
-static void on_late(void *userdata, pid_t pid, const char *name)
-{
-    struct daemon *daemon = userdata;
-
-    pipeline_on_late(daemon->pipeline, pid, name);
-}
-
 static void on_returned(void *userdata, pid_t pid)
 {
     struct daemon *daemon = userdata;
 
+    if (daemon->recorder)
+        recorder_on_returned(daemon->recorder, pid);
     pipeline_on_returned(daemon->pipeline, pid);
 }
-
-static int rearm(sd_event_source *timer, uint64_t usec)
-{
-    int r = sd_event_source_set_time_relative(timer, usec);
-
-    return r < 0 ? r : sd_event_source_set_enabled(timer, SD_EVENT_ONESHOT);
-}
-
-static int on_drain(sd_event_source *source, uint64_t usec, void *userdata)
-{
-    struct daemon *daemon = userdata;
-
-    (void)usec;
-    (void)pipeline_drain(daemon->pipeline);
-    worker_pool_check(daemon->pool, nsec_now(), on_late, daemon);
-    pipeline_on_lost(daemon->pipeline, worker_pool_lost(daemon->pool));
-    return rearm(source, DRAIN_USEC);
-}
-
-static int on_round(sd_event_source *source, uint64_t usec, void *userdata)
-{
-    struct daemon *daemon = userdata;
-    int r;
-
-    (void)usec;
-    r = pipeline_round(daemon->pipeline, nsec_now(), nsec_of_clock(CLOCK_PROCESS_CPUTIME_ID));
-    if (r < 0 && !daemon->round_failed)
-        journal(JOURNAL_ERROR, "round failed, ignoring: %s", strerror(-r));
-    daemon->round_failed = r < 0;
-    return rearm(source, pipeline_config(daemon->pipeline)->interval_nsec / NSEC_PER_USEC);
-}
-
-static int on_ring(sd_event_source *source, int fd, uint32_t events, void *userdata)
-{
-    struct daemon *daemon = userdata;
-
-    (void)fd;
-    (void)pipeline_drain(daemon->pipeline);
-    /* A CPU that went offline hangs up for ever. */
-    return events & (EPOLLHUP | EPOLLERR) ? sd_event_source_set_enabled(source, SD_EVENT_OFF) : 0;
-}
-
-static int on_done(sd_event_source *source, int fd, uint32_t events, void *userdata)
-{
-    struct daemon *daemon = userdata;
-
-    (void)source, (void)fd, (void)events;
-    worker_pool_dispatch(daemon->pool, DISPATCH_LIMIT);
-    return 0;
-}
-
-static int control_status(void *userdata, struct status_report *report)
-{
-    struct daemon *daemon = userdata;
-
-    return pipeline_status(daemon->pipeline, nsec_now(), report);
-}
-
-static int control_processes(void *userdata, uid_t uid, struct process_reports *reports)
-{
-    struct daemon *daemon = userdata;
-
-    return pipeline_processes(daemon->pipeline, uid, reports);
-}
-
-static int control_reload(void *userdata, char *message, size_t message_size)
-{
-    return daemon_reload(userdata, message, message_size);
-}
-
-static const struct report_ops report_ops = {
-    .status = control_status, .processes = control_processes, .reload = control_reload};
 
 /* Why nothing can be balanced here, if so. */
 static bool daemon_find_obstacle(const struct daemon *daemon, char *why, size_t why_size)
 {
-    if (!is_live(daemon)) {
+    if (!daemon_is_live(daemon)) {
         snprintf(why, why_size, "reading %s: nothing is sampled or moved", daemon->options.root);
         return true;
     }
@@ -205,44 +96,42 @@ static bool daemon_find_obstacle(const struct daemon *daemon, char *why, size_t 
     return !privilege_check(why, why_size);
 }
 
-static int daemon_add_rings(struct daemon *daemon, const struct source *source)
+static struct access_sink daemon_sink(struct daemon *daemon)
 {
-    size_t n_fds = 0;
-    const int *fds = source->ops->fds(source->self, &n_fds);
-    int r = 0;
+    struct access_sink sink = pipeline_sink(daemon->pipeline);
 
-    for (size_t i = 0; i < n_fds && r >= 0; i++)
-        r = sd_event_add_io(daemon->event, NULL, fds[i], EPOLLIN, on_ring, daemon);
-    return r;
+    return daemon->recorder ? recorder_sink(daemon->recorder, sink) : sink;
 }
 
-static int daemon_start_source(struct daemon *daemon)
+static int daemon_start_sampler(struct daemon *daemon)
 {
-    const struct source_options options = {
-        .rate_hz = pipeline_config(daemon->pipeline)->rate_hz,
-        .cpu_skip = daemon->topology->cpu_isolated,
-        .n_cpu_ids = daemon->topology->n_cpu_ids,
-        .host = &daemon->host,
-        .pool = daemon->pool,
-        .sink = pipeline_sink(daemon->pipeline),
-        .filter = pipeline_filter(daemon->pipeline),
-    };
-    struct source_reason reason = {""};
-    struct source source = {0};
+    const struct config *config = pipeline_config(daemon->pipeline);
+    struct sampler_options options = {.log = daemon_log_line, .userdata = daemon};
+    struct sampler *sampler = NULL;
+    char why[256];
     int r;
 
-    if (daemon_find_obstacle(daemon, reason.text, sizeof reason.text)) {
-        pipeline_set_idle(daemon->pipeline, reason.text);
+    if (daemon_find_obstacle(daemon, why, sizeof why)) {
+        pipeline_set_idle(daemon->pipeline, why);
         return 0;
     }
-    r = timer_new(&source, &options, &reason);
-    if (r == SOURCE_UNAVAILABLE)
-        pipeline_set_idle(daemon->pipeline, reason.text);
-    if (r)
-        return r < 0 ? r : 0;
-    r = daemon_add_rings(daemon, &source);
-    pipeline_set_source(daemon->pipeline, source);
-    return r < 0 ? r : 0;
+    options.kinds = source_kinds(&options.n_kinds);
+    options.sample_cost_nsec = sample_cost_measure();
+    options.source = (struct source_options){
+        .scope = (enum sample_scope)config->scope,
+        .cpu_skip = daemon->topology->cpu_isolated,
+        .n_cpu_ids = daemon->topology->n_cpu_ids,
+        .topology = daemon->topology,
+        .host = &daemon->host,
+        .pool = daemon->pool,
+        .sink = daemon_sink(daemon),
+        .filter = pipeline_filter(daemon->pipeline),
+    };
+    r = sampler_new(&sampler, &options, config, nsec_now());
+    if (r < 0)
+        return r;
+    pipeline_set_sampler(daemon->pipeline, sampler);
+    return daemon_watch_rings(daemon, sampler_fd(sampler));
 }
 
 static int daemon_add_signals(struct daemon *daemon)
@@ -265,27 +154,6 @@ static int daemon_add_signals(struct daemon *daemon)
     return r;
 }
 
-static int daemon_add_timer(struct daemon *daemon, sd_event_source **timerp,
-                            sd_event_time_handler_t handler)
-{
-    return sd_event_add_time_relative(daemon->event, timerp, CLOCK_MONOTONIC, 0,
-                                      TIMER_ACCURACY_USEC, handler, daemon);
-}
-
-/* An idle daemon on the live machine has nothing to wake up for. */
-static int daemon_add_timers(struct daemon *daemon)
-{
-    int r = sd_event_add_io(daemon->event, NULL, worker_pool_fd(daemon->pool), EPOLLIN, on_done,
-                            daemon);
-
-    if (r < 0 || (pipeline_is_idle(daemon->pipeline) && is_live(daemon)))
-        return r;
-    r = daemon_add_timer(daemon, &daemon->round_timer, on_round);
-    if (r < 0)
-        return r;
-    return daemon_add_timer(daemon, &daemon->drain_timer, on_drain);
-}
-
 /*
  * Before the source: a second numabd must not even sample.
  * Return: 0 or DAEMON_BUSY.
@@ -297,7 +165,7 @@ static int daemon_start_control(struct daemon *daemon)
 
     if (!directory || !directory[0])
         directory = RUNTIME_DIRECTORY;
-    r = control_new(&daemon->control, daemon->event, directory, &report_ops, daemon);
+    r = control_new(&daemon->control, daemon->event, directory, &daemon_report_ops, daemon);
     if (r == CONTROL_BUSY) {
         journal(JOURNAL_ERROR, "another numabd answers at %s/bus", directory);
         return DAEMON_BUSY;
@@ -305,6 +173,23 @@ static int daemon_start_control(struct daemon *daemon)
     if (r < 0)
         journal(JOURNAL_WARNING, "no control socket at %s/bus, ignoring: %s", directory,
                 strerror(-r));
+    return 0;
+}
+
+/* Between the pipeline and the world. */
+static int daemon_start_recorder(struct daemon *daemon)
+{
+    const char *path = daemon->options.record_path;
+    int r = recorder_new(&daemon->recorder, path);
+
+    if (r < 0) {
+        journal(JOURNAL_ERROR, "cannot record to %s: %s", path, strerror(-r));
+        return DAEMON_NO_RECORD;
+    }
+    recorder_start(daemon->recorder, daemon->topology, daemon->host.page_bytes, getpid(),
+                   nsec_now());
+    daemon->host = recorder_host(daemon->recorder, &daemon->host);
+    daemon->procs = recorder_procs(daemon->recorder, daemon->procs);
     return 0;
 }
 
@@ -318,9 +203,10 @@ static int daemon_new_parts(struct daemon *daemon)
     if (r < 0)
         return r;
     worker_pool_on_returned(daemon->pool, on_returned, daemon);
-    daemon->host = is_live(daemon) ? host_live() : host_root(daemon->options.root);
-    return is_live(daemon) ? procs_new_live(&daemon->procs)
-                           : procs_new_root(&daemon->procs, daemon->options.root);
+    daemon->host = daemon_is_live(daemon) ? host_live() : host_root(daemon->options.root);
+    r = daemon_is_live(daemon) ? procs_new_live(&daemon->procs)
+                               : procs_new_root(&daemon->procs, daemon->options.root);
+    return r < 0 || !daemon->options.record_path ? r : daemon_start_recorder(daemon);
 }
 
 static int daemon_new_pipeline(struct daemon *daemon, struct config *config)
@@ -334,7 +220,7 @@ static int daemon_new_pipeline(struct daemon *daemon, struct config *config)
         .config = config,
         .self_pid = getpid(),
         .now = nsec_now(),
-        .log = log_line,
+        .log = daemon_log_line,
         .userdata = daemon,
     };
 
@@ -350,7 +236,7 @@ static int daemon_start(struct daemon *daemon, struct config *config)
         r = daemon_add_signals(daemon);
     if (r >= 0)
         r = daemon_new_parts(daemon);
-    if (r < 0) {
+    if (r) {
         config_free(config);
         return r;
     }
@@ -358,7 +244,7 @@ static int daemon_start(struct daemon *daemon, struct config *config)
     if (r >= 0 && daemon_start_control(daemon))
         return DAEMON_BUSY;
     if (r >= 0)
-        r = daemon_start_source(daemon);
+        r = daemon_start_sampler(daemon);
     if (r >= 0)
         r = daemon_add_timers(daemon);
     if (r >= 0)
@@ -415,16 +301,34 @@ static void daemon_settle(struct daemon *daemon)
         }
 }
 
+/* Do threads of the pool still run requests, which may come back to the recorder? */
+static bool is_busy(const struct daemon *daemon)
+{
+    size_t n = worker_pool_lost(daemon->pool);
+
+    for (size_t lane = 0; lane < pipeline_n_lanes(daemon->topology); lane++)
+        n += worker_pool_pending(daemon->pool, lane);
+    return n > 0;
+}
+
 /* Requests that are still out point into pipeline and source: the pool goes first. */
 struct daemon *daemon_free(struct daemon *daemon)
 {
+    bool busy;
+
     if (!daemon)
         return NULL;
     control_free(daemon->control);
+    checkup_deinit(&daemon->checkup);
     daemon_settle(daemon);
+    busy = daemon->pool && is_busy(daemon);
     worker_pool_free(daemon->pool);
     pipeline_free(daemon->pipeline);
     procs_deinit(&daemon->procs);
+    if (daemon->recorder && busy)
+        recorder_stop(daemon->recorder);
+    else
+        recorder_free(daemon->recorder);
     topology_free(daemon->topology);
     sd_event_source_unref(daemon->drain_timer);
     sd_event_source_unref(daemon->round_timer);
@@ -435,7 +339,8 @@ struct daemon *daemon_free(struct daemon *daemon)
 
 static void daemon_announce(struct daemon *daemon)
 {
-    const char *difference = is_live(daemon) ? topology_compare_libnuma(daemon->topology) : NULL;
+    const char *difference =
+        daemon_is_live(daemon) ? topology_compare_libnuma(daemon->topology) : NULL;
     struct status_report report;
 
     if (difference)

@@ -8,9 +8,10 @@
 
 struct daemon_options {
     const char *config_path;
-    bool config_is_given; /* --config: the file must exist */
-    const char *root;     /* of the live machine: any path that leads to "/" */
-    bool observe;         /* --observe: whatever the file says */
+    bool config_is_given;    /* --config: the file must exist */
+    const char *root;        /* of the live machine: any path that leads to "/" */
+    const char *record_path; /* --record: a new file for a trace; NULL: none */
+    bool observe;            /* --observe: whatever the file says */
 };
 
 struct daemon;
@@ -21,7 +22,8 @@ struct daemon;
  */
 enum {
     DAEMON_BAD_CONFIG = 1,
-    DAEMON_BUSY, /* another numabd has the control socket */
+    DAEMON_BUSY,      /* another numabd has the control socket */
+    DAEMON_NO_RECORD, /* the file of --record cannot be made */
 };
 int daemon_new(struct daemon **daemonp, const struct daemon_options *options);
 struct daemon *daemon_free(struct daemon *daemon);

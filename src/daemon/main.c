@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "daemon/daemon.h"
+#include "daemon/replay.h"
 #include "numabd/config.h"
 #include "report/text.h"
 
@@ -22,17 +23,22 @@ enum {
     OPTION_OBSERVE = 256,
     OPTION_CONFIG,
     OPTION_ROOT,
+    OPTION_RECORD,
+    OPTION_REPLAY,
     OPTION_VERSION,
     OPTION_HELP,
 };
 
 static const char help[] =
-    "usage: numabd [--observe] [--config FILE] [--root DIR]\n"
+    "usage: numabd [--observe] [--config FILE] [--root DIR] [--record FILE]\n"
+    "       numabd [--observe] [--config FILE] --replay FILE\n"
     "Balances the memory of processes over the nodes of a NUMA machine.\n"
     "\n"
     "  --observe      decide and report, move nothing\n"
     "  --config FILE  read FILE instead of " CONFIG_PATH "\n"
     "  --root DIR     read DIR/proc and DIR/sys; nothing is sampled or moved\n"
+    "  --record FILE  also write what it sees and asks to FILE, which must not exist\n"
+    "  --replay FILE  decide again what FILE recorded; nothing of this machine is touched\n"
     "  --version      print the version\n"
     "  --help         print this\n"
     "\n"
@@ -66,12 +72,31 @@ static enum verdict print(const char *text)
     return fputs(text, stdout) < 0 || fflush(stdout) ? OPTIONS_BAD : OPTIONS_DONE;
 }
 
-static enum verdict parse_options(struct daemon_options *options, int argc, char **argv)
+struct options {
+    struct daemon_options daemon;
+    const char *replay_path; /* NULL: run as a daemon */
+};
+
+/* A replay has a world of its own. */
+static enum verdict check_options(const struct options *options)
+{
+    if (!options->replay_path)
+        return OPTIONS_RUN;
+    if (options->daemon.record_path)
+        return usage_error("--replay does not go with ", "--record");
+    if (strcmp(options->daemon.root, "/") != 0)
+        return usage_error("--replay does not go with ", "--root");
+    return OPTIONS_RUN;
+}
+
+static enum verdict parse_options(struct options *options, int argc, char **argv)
 {
     static const struct option longs[] = {
         {"observe", no_argument, NULL, OPTION_OBSERVE},
         {"config", required_argument, NULL, OPTION_CONFIG},
         {"root", required_argument, NULL, OPTION_ROOT},
+        {"record", required_argument, NULL, OPTION_RECORD},
+        {"replay", required_argument, NULL, OPTION_REPLAY},
         {"version", no_argument, NULL, OPTION_VERSION},
         {"help", no_argument, NULL, OPTION_HELP},
         {0},
@@ -81,14 +106,20 @@ static enum verdict parse_options(struct daemon_options *options, int argc, char
     while ((option = getopt_long(argc, argv, ":", longs, NULL)) != -1) {
         switch (option) {
         case OPTION_OBSERVE:
-            options->observe = true;
+            options->daemon.observe = true;
             break;
         case OPTION_CONFIG:
-            options->config_path = optarg;
-            options->config_is_given = true;
+            options->daemon.config_path = optarg;
+            options->daemon.config_is_given = true;
             break;
         case OPTION_ROOT:
-            options->root = optarg;
+            options->daemon.root = optarg;
+            break;
+        case OPTION_RECORD:
+            options->daemon.record_path = optarg;
+            break;
+        case OPTION_REPLAY:
+            options->replay_path = optarg;
             break;
         case OPTION_VERSION:
             return print("numabd " NUMABD_VERSION "\n");
@@ -102,7 +133,7 @@ static enum verdict parse_options(struct daemon_options *options, int argc, char
     }
     if (optind < argc)
         return usage_error("unknown argument ", argv[optind]);
-    return OPTIONS_RUN;
+    return check_options(options);
 }
 
 static int run(const struct daemon_options *options)
@@ -116,6 +147,18 @@ static int run(const struct daemon_options *options)
     if (!r)
         r = daemon_run(daemon);
     return r ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+static int run_replay(const struct options *options)
+{
+    switch (replay_file(options->replay_path, &options->daemon)) {
+    case 0:
+        return EXIT_SUCCESS;
+    case REPLAY_BAD_CONFIG:
+        return EXIT_USAGE;
+    default:
+        return EXIT_FAILURE;
+    }
 }
 
 /* Closed standard files would be given to sockets and logs by their numbers. */
@@ -142,7 +185,7 @@ static void hold_signals(void)
 
 int main(int argc, char **argv)
 {
-    struct daemon_options options = {.config_path = CONFIG_PATH, .root = "/"};
+    struct options options = {.daemon = {.config_path = CONFIG_PATH, .root = "/"}};
 
     open_standard_files();
     hold_signals();
@@ -153,6 +196,6 @@ int main(int argc, char **argv)
     case OPTIONS_BAD:
         return EXIT_USAGE;
     default:
-        return run(&options);
+        return options.replay_path ? run_replay(&options) : run(&options.daemon);
     }
 }

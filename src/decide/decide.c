@@ -71,6 +71,21 @@ static double certainty(const struct range *range)
     return wilson_lower(hits, total, CLAIM_Z) / (hits / total);
 }
 
+static double memory_bound(const struct space *space)
+{
+    return space->memory_bound_known ? space->memory_bound : DECIDE_MEMORY_BOUND;
+}
+
+/*
+ * The claim rests on fresh samples, the rate on those of a minute: after a change of phase it still
+ * is about the time before, and tenfold so if the process was sampled at a tenth then.
+ */
+static bool rate_contradicts(const struct range *range, int node)
+{
+    return node != range->claim.node &&
+           range_rate(range, node) > range_rate(range, range->claim.node);
+}
+
 static enum reason judge_gain(const struct decide_env *env, const struct candidate *candidate,
                               const struct range *range, struct move *move)
 {
@@ -79,12 +94,15 @@ static enum reason judge_gain(const struct decide_env *env, const struct candida
 
     if (node < 0)
         return REASON_NOT_ALLOWED;
+    if (rate_contradicts(range, node))
+        return REASON_UNCONFIRMED;
     elsewhere = 1 - range_resident_share(range, node);
     if (elsewhere <= 0)
         return REASON_LOCAL;
     gain = gain_cost_now(env->topology, range) - gain_cost_on(env->topology, range, node);
     if (gain <= 0)
         return REASON_LOCAL;
+    gain *= memory_bound(candidate->space);
     move->node = node;
     move->bytes = (uint64_t)(elsewhere * (double)(range->end - range->start));
     move->gain_sec = gain * certainty(range);

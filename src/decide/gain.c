@@ -24,7 +24,7 @@ double gain_cost_on(const struct topology *topology, const struct range *range, 
         if (rate > 0)
             cost += rate * relative(topology, from, node);
     }
-    return DECIDE_MEMORY_BOUND * cost;
+    return cost;
 }
 
 double gain_cost_now(const struct topology *topology, const struct range *range)

@@ -1,13 +1,13 @@
 #pragma once
 /*
- * Cost of distance, in seconds of CPU time per second.
+ * Cost of distance, in seconds of CPU time per second, of which the memory-bound share f counts.
  *
- *   now       C    = f * sum_n A[n] * sum_m R[m] * d(n,m)/d(n,n)
- *   on t      C(t) = f * sum_n A[n] * d(n,t)/d(n,n)
+ *   now       C    = sum_n A[n] * sum_m R[m] * d(n,m)/d(n,n)
+ *   on t      C(t) = sum_n A[n] * d(n,t)/d(n,n)
  *
- * A[n]: access-seconds per second by threads on node n; R[m]: share of the pages on node m; f: the
- * memory-bound share. Example: one thread on node 0 spends all its time (A[0] = 1) on pages of node
- * 1 (R[1] = 1) at distance 21: C = 0.3 * 1 * 1 * 2.1 = 0.63, C(0) = 0.3, a gain of 0.33 s/s.
+ * A[n]: access-seconds per second by threads on node n; R[m]: share of the pages on node m.
+ * Example: one thread on node 0 spends all its time (A[0] = 1) on pages of node 1 (R[1] = 1) at
+ * distance 21: C = 2.1, C(0) = 1; with f = 0.3 a gain of 0.33 s/s.
  */
 #include "numabd/decide.h"
 

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "util/scan.h"
+
 #define PF_KTHREAD 0x00200000 /* include/linux/sched.h */
 #define DELETED " (deleted)"
 
@@ -34,23 +36,45 @@ static const char *stat_comm(const char *text, struct process *process)
     return end + 1;
 }
 
-static void stat_take(struct process *process, int field, const char *text)
+/* A whole field of digits, with a minus only where the kernel prints one. */
+static bool is_number(const char *text, bool is_signed)
+{
+    size_t size;
+
+    if (is_signed && *text == '-')
+        text++;
+    size = strspn(text, "0123456789");
+    return size > 0 && strchr(" \n", text[size]);
+}
+
+/* Bytes of that many pages; 0 for a number that no memory has, as for a negative one. */
+static uint64_t bytes_of_pages(long long pages)
+{
+    long long page_bytes = sysconf(_SC_PAGESIZE);
+
+    return pages > 0 && pages <= INT64_MAX / page_bytes ? (uint64_t)(pages * page_bytes) : 0;
+}
+
+/* Return: whether the field is what it should be. */
+static bool stat_take(struct process *process, int field, const char *text)
 {
     long long number = strtoll(text, NULL, 10);
 
     switch (field) {
     case STAT_FLAGS:
         process->kernel_thread = strtoull(text, NULL, 10) & PF_KTHREAD;
-        break;
+        return is_number(text, false);
     case STAT_THREADS:
         process->n_threads = number > 0 && number <= UINT_MAX ? (unsigned)number : 0;
-        break;
+        return is_number(text, true);
     case STAT_START:
         process->start_ticks = strtoull(text, NULL, 10);
-        break;
+        return is_number(text, false);
     case STAT_RSS:
-        process->rss_bytes = number > 0 ? (uint64_t)number * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
-        break;
+        process->rss_bytes = bytes_of_pages(number);
+        return is_number(text, true);
+    default:
+        return true;
     }
 }
 
@@ -63,7 +87,8 @@ int proc_text_stat(const char *text, struct process *process)
         text += strspn(text, " ");
         if (!*text || *text == '\n')
             return PROC_TEXT_MALFORMED;
-        stat_take(process, field, text);
+        if (!stat_take(process, field, text))
+            return PROC_TEXT_MALFORMED;
         text += strcspn(text, " \n");
     }
     return 0;
@@ -84,17 +109,14 @@ static const char *status_field(const char *text, const char *key)
 int proc_text_euid(const char *text, uid_t *uidp)
 {
     const char *at = status_field(text, "\nUid:");
-    unsigned long long real, effective;
-    char *end;
+    struct scan line;
+    uint64_t real, effective;
 
     if (!at)
         return PROC_TEXT_MALFORMED;
-    real = strtoull(at, &end, 10);
-    if (end == at || real > UINT_MAX)
-        return PROC_TEXT_MALFORMED;
-    at = end;
-    effective = strtoull(at, &end, 10);
-    if (end == at || effective > UINT_MAX)
+    line = (struct scan){.at = at, .end = at + strcspn(at, "\n")};
+    if (!scan_decimal(&line, UINT_MAX, &real) || !scan_char(&line, '\t') ||
+        !scan_decimal(&line, UINT_MAX, &effective))
         return PROC_TEXT_MALFORMED;
     *uidp = (uid_t)effective;
     return 0;
@@ -125,7 +147,8 @@ static const char *cgroup_path(const char *line, const char *controllers)
     line += strspn(line, "0123456789");
     if (*line != ':' || strncmp(line + 1, controllers, size) || line[1 + size] != ':')
         return NULL;
-    return line + 1 + size + 1;
+    line += 1 + size + 1;
+    return *line == '/' ? line : NULL;
 }
 
 int proc_text_cgroup(const char *text, char **pathp)

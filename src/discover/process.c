@@ -38,16 +38,14 @@ char *process_unit(const struct process *process)
     size_t unit_size = 0, size;
 
     for (const char *at = process->cgroup; at && *at; at += size + (at[size] == '/')) {
+        /* systemd puts "_" before units named like a file of the kernel's ("memory.service"). */
+        size_t prefix = *at == '_';
+
         size = strcspn(at, "/");
-        if (is_unit(at, size)) {
-            unit = at;
-            unit_size = size;
+        if (is_unit(at + prefix, size - prefix)) {
+            unit = at + prefix;
+            unit_size = size - prefix;
         }
-    }
-    /* systemd puts "_" before units named like a file of the kernel's ("memory.service"). */
-    if (unit && *unit == '_') {
-        unit++;
-        unit_size--;
     }
     return unit ? strndup(unit, unit_size) : NULL;
 }

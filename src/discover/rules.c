@@ -105,6 +105,11 @@ static enum match match_list(const struct rule_list *list, const struct process 
     return found;
 }
 
+bool rules_allow_write_fault(const struct config *config, const struct process *process)
+{
+    return match_list(&config->write_fault, process) == MATCH_YES;
+}
+
 enum reason rules_judge(const struct config *config, const struct process *process)
 {
     if (match_list(&config->exclude, process) != MATCH_NO)

@@ -130,12 +130,14 @@ static void migrate_send(struct migrate *migrate, struct move_request *request)
     worker_pool_submit(migrate->options.pool, 1 + migrate->lane[node], &request->work);
 }
 
-static void migrate_observe(struct migrate *migrate, struct range *range, const struct move *move)
+/* Return: this is new; the same is planned in each round while nothing moves. */
+static bool migrate_observe(struct migrate *migrate, struct range *range, const struct move *move)
 {
     if (range->observed_node == move->node)
-        return;
+        return false;
     range->observed_node = move->node;
     migrate->counts.n_observed += move->bytes / migrate->options.host->page_bytes;
+    return true;
 }
 
 static bool fits(const struct migrate *migrate, const struct move_request *request,
@@ -181,11 +183,11 @@ static int migrate_submit_one(struct migrate *migrate, struct move_request **ope
 
     if (!target || !range)
         return 0;
-    space->n_planned++;
     if (move->observe) {
-        migrate_observe(migrate, range, move);
+        space->n_planned += migrate_observe(migrate, range, move);
         return 0;
     }
+    space->n_planned++;
     r = migrate_add(migrate, openp, move, target, space);
     if (!r)
         range->moving = true;

@@ -137,7 +137,7 @@ void move_request_run(struct work *work)
 {
     struct move_request *request = (struct move_request *)work;
     struct outcome *outcome = &request->outcome;
-    uint64_t cpu = nsec_of_clock(CLOCK_THREAD_CPUTIME_ID), wall = nsec_now();
+    uint64_t cpu = host_cpu_nsec(&request->host), wall = nsec_now();
 
     if (is_same(request))
         outcome->call_error = move_ranges(request);
@@ -145,7 +145,7 @@ void move_request_run(struct work *work)
         outcome->gone = true;
     if (outcome->call_error == ESRCH)
         outcome->gone = true;
-    outcome->cpu_nsec = nsec_of_clock(CLOCK_THREAD_CPUTIME_ID) - cpu;
+    outcome->cpu_nsec = host_cpu_nsec(&request->host) - cpu;
     outcome->wall_nsec = nsec_now() - wall;
 }
 

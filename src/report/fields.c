@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "numabd/report.h"
+#include "report/doctor.h"
 #include "util/array.h"
 
 #define ROW(type, member, kind_)                                                                   \
@@ -20,6 +21,7 @@
     }
 #define STATUS(member, kind) ROW(status_report, member, kind)
 #define PROCESS(member, kind) ROW(process_report, member, kind)
+#define CHECK(member, kind) ROW(doctor_check, member, kind)
 
 static const struct field status_fields[] = {
     STATUS(version, FIELD_BUFFER),
@@ -28,6 +30,8 @@ static const struct field status_fields[] = {
     STATUS(uptime_sec, FIELD_UINT64),
     STATUS(n_memory_nodes, FIELD_UINT32),
     STATUS(sources, FIELD_BUFFER),
+    STATUS(sampling, FIELD_BUFFER),
+    STATUS(rate_hz, FIELD_UINT32),
     STATUS(kernel_balancing, FIELD_STRING),
     STATUS(remote_first_permyriad, FIELD_SHARE),
     STATUS(remote_permyriad, FIELD_SHARE),
@@ -47,6 +51,7 @@ static const struct field status_fields[] = {
     STATUS(n_unresolved, FIELD_UINT64),
     STATUS(n_capped, FIELD_UINT64),
     STATUS(n_accesses, FIELD_UINT64),
+    STATUS(n_interrupts, FIELD_UINT64),
     STATUS(pages_tried, FIELD_UINT64),
     STATUS(pages_moved, FIELD_UINT64),
     STATUS(pages_failed, FIELD_UINT64),
@@ -67,6 +72,12 @@ static const struct field process_fields[] = {
     PROCESS(moved_bytes, FIELD_UINT64), PROCESS(state, FIELD_STRING),
 };
 
+static const struct field check_fields[] = {
+    CHECK(group, FIELD_BUFFER), CHECK(name, FIELD_BUFFER),  CHECK(state, FIELD_STRING),
+    CHECK(call, FIELD_BUFFER),  CHECK(error, FIELD_BUFFER), CHECK(detail, FIELD_BUFFER),
+    CHECK(fix, FIELD_BUFFER),   CHECK(blind, FIELD_BUFFER), CHECK(use, FIELD_BUFFER),
+};
+
 struct field_list fields_of_status(void)
 {
     return (struct field_list){status_fields, ARRAY_LENGTH(status_fields)};
@@ -75,6 +86,11 @@ struct field_list fields_of_status(void)
 struct field_list fields_of_process(void)
 {
     return (struct field_list){process_fields, ARRAY_LENGTH(process_fields)};
+}
+
+struct field_list fields_of_check(void)
+{
+    return (struct field_list){check_fields, ARRAY_LENGTH(check_fields)};
 }
 
 const struct field *fields_find(const struct field_list *list, const char *name)

@@ -30,9 +30,10 @@ struct field_list {
     size_t n_fields;
 };
 
-/* Of struct status_report and of struct process_report. */
+/* Of struct status_report, struct process_report and struct doctor_check. */
 struct field_list fields_of_status(void);
 struct field_list fields_of_process(void);
+struct field_list fields_of_check(void);
 
 /* The field of that name, or NULL. */
 const struct field *fields_find(const struct field_list *list, const char *name);

@@ -127,3 +127,14 @@ void json_print_processes(FILE *file, const struct process_reports *reports)
     }
     fputc(']', file);
 }
+
+void json_print_checks(FILE *file, const struct doctor_report *report)
+{
+    fputc('[', file);
+    for (size_t i = 0; i < report->n_items; i++) {
+        if (i)
+            fputc(',', file);
+        print_record(file, fields_of_check(), &report->items[i]);
+    }
+    fputc(']', file);
+}

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "numabd/report.h"
+#include "report/doctor.h"
 
 /* A JSON string of untrusted bytes: quoted, escaped, valid UTF-8. */
 void json_print_string(FILE *file, const char *text);
@@ -15,3 +16,4 @@ void json_print_string(FILE *file, const char *text);
 void json_print_status(FILE *file, const struct status_report *report);
 /* An array of objects, without a newline. */
 void json_print_processes(FILE *file, const struct process_reports *reports);
+void json_print_checks(FILE *file, const struct doctor_report *report);

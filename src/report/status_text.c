@@ -60,6 +60,15 @@ static void print_processes(FILE *file, const struct status_report *report)
             report->n_other);
 }
 
+static void print_sampling(FILE *file, const struct status_report *report)
+{
+    if (!report->sampling[0])
+        return;
+    fprintf(file, "sampling  at %u Hz, ", report->rate_hz);
+    print_untrusted(file, "", report->sampling);
+    fprintf(file, ", %" PRIu64 " interrupts\n", report->n_interrupts);
+}
+
 static void print_pages(FILE *file, const struct status_report *report)
 {
     char buffer[24];
@@ -129,6 +138,7 @@ void listing_print_status(FILE *file, const struct status_report *report)
         print_untrusted(file, "why  ", report->why);
         fputc('\n', file);
     }
+    print_sampling(file, report);
     print_pages(file, report);
     print_missed(file, report);
     print_untouched(file, report);

@@ -133,3 +133,14 @@ int wire_append_processes(sd_bus_message *message, const struct process_reports 
         r = sd_bus_message_close_container(message);
     return r < 0 ? r : 0;
 }
+
+int wire_append_checks(sd_bus_message *message, const struct doctor_report *report)
+{
+    int r = sd_bus_message_open_container(message, 'a', "a{sv}");
+
+    for (size_t i = 0; r >= 0 && i < report->n_items; i++)
+        r = append_record(message, fields_of_check(), &report->items[i]);
+    if (r >= 0)
+        r = sd_bus_message_close_container(message);
+    return r < 0 ? r : 0;
+}

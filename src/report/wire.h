@@ -6,10 +6,12 @@
 #include <systemd/sd-bus.h>
 
 #include "numabd/report.h"
+#include "report/doctor.h"
 
 /* Append one report: a{sv}, or all: aa{sv}. Return: 0 or a negative errno. */
 int wire_append_status(sd_bus_message *message, const struct status_report *report);
 int wire_append_processes(sd_bus_message *message, const struct process_reports *reports);
+int wire_append_checks(sd_bus_message *message, const struct doctor_report *report);
 
 /*
  * Read what the above appended. Unknown names and values of an unexpected type are skipped, so that
@@ -19,3 +21,4 @@ int wire_append_processes(sd_bus_message *message, const struct process_reports 
  */
 int wire_read_status(sd_bus_message *message, struct status_report *report);
 int wire_read_processes(sd_bus_message *message, struct process_reports *reports);
+int wire_read_checks(sd_bus_message *message, struct doctor_report *report);

@@ -180,3 +180,20 @@ int wire_read_processes(sd_bus_message *message, struct process_reports *reports
     }
     return r;
 }
+
+int wire_read_checks(sd_bus_message *message, struct doctor_report *report)
+{
+    int r = sd_bus_message_enter_container(message, 'a', "a{sv}");
+
+    while (r >= 0) {
+        r = ARRAY_RESERVE(report->items, report->cap, report->n_items + 1);
+        if (r < 0)
+            return r;
+        report->items[report->n_items] = (struct doctor_check){.state = ""};
+        r = read_record(message, fields_of_check(), &report->items[report->n_items]);
+        if (r == 0)
+            return 0;
+        report->n_items++;
+    }
+    return r;
+}

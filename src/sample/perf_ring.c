@@ -2,10 +2,6 @@
  * The kernel writes records at head and stops at tail; we read at tail. Its contract
  * (linux/perf_event.h): read head, then a read barrier, then the records, then a full barrier, then
  * write tail; acquire and release give both.
- *
- * A ring has 16 data pages, 64 KiB: 327 samples of 200 bytes, more than a second at 250 Hz between
- * drains of 100 ms; and with its first page 68 KiB, well within the 516 KiB per CPU that
- * kernel.perf_event_mlock_kb allows without privileges.
  */
 #include "sample/perf_ring.h"
 
@@ -84,6 +80,7 @@ void ring_read(const struct ring *ring, struct ring_counts *counts,
             break;
         }
         tail += record->size;
+        __atomic_store_n(ring->tail, tail, __ATOMIC_RELEASE);
         if (record->size > sizeof buf)
             counts->n_unknown++;
         else if (record->type == PERF_RECORD_SAMPLE)

@@ -1,8 +1,8 @@
 /*
  * The record follows the bits of sample_type, all fields 8-byte aligned:
  *
- *     header  ip  pid,tid  time  cpu,reserved  period  abi  [ax bx cx dx si di bp sp ip flags
- * r8-r15]
+ *     header  id  ip  pid,tid  time  cpu,reserved  period  abi
+ *     [ax bx cx dx si di bp sp ip flags r8-r15]
  *
  * The registers are absent when abi is NONE. perf numbers the x86 registers in asm/perf_regs.h; DS,
  * ES, FS and GS (12 to 15) are refused on 64-bit kernels.
@@ -27,6 +27,7 @@ _Static_assert(PERF_REG_X86_R8 == 16 && PERF_REG_X86_R15 == 23, "bits of asm/per
 
 struct sample_head {
     struct perf_event_header header;
+    uint64_t id;
     uint64_t ip;
     uint32_t pid, tid;
     uint64_t time;
@@ -35,6 +36,9 @@ struct sample_head {
     uint64_t abi;
 };
 
+_Static_assert(sizeof(struct sample_head) + TIMER_REG_COUNT * 8 == PERF_SAMPLE_BYTES,
+               "of a record");
+
 void perf_sample_attr(struct perf_event_attr *attr, unsigned rate_hz)
 {
     *attr = (struct perf_event_attr){
@@ -42,8 +46,9 @@ void perf_sample_attr(struct perf_event_attr *attr, unsigned rate_hz)
         .size = sizeof *attr,
         .config = PERF_COUNT_SW_CPU_CLOCK,
         .sample_period = NSEC_PER_SEC / rate_hz,
-        .sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |
-                       PERF_SAMPLE_PERIOD | PERF_SAMPLE_REGS_USER,
+        .sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
+                       PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD |
+                       PERF_SAMPLE_REGS_USER,
         .sample_regs_user = REGS_MASK,
         .exclude_kernel = 1,
         .exclude_hv = 1,

@@ -23,11 +23,13 @@ enum timer_reg {
     TIMER_REG_COUNT
 };
 
+#define PERF_SAMPLE_BYTES (64 + 8 * TIMER_REG_COUNT) /* of a record with registers */
+
 struct timer_sample {
     uint64_t when_nsec; /* CLOCK_MONOTONIC */
     pid_t pid, tid;
     int cpu;
-    uint64_t period_nsec; /* CPU time that it stands for */
+    uint64_t period_nsec; /* CPU time that it stands for, as the event was opened */
     uint64_t ip;
     uint64_t abi; /* enum perf_sample_regs_abi; without registers it is NONE and regs are 0 */
     uint64_t regs[TIMER_REG_COUNT];

@@ -1,5 +1,5 @@
 /*
- * The timer source. A drain takes the samples of wanted processes from the rings and gathers them
+ * The timer source. A drain takes the samples of wanted processes from the scope and gathers them
  * by process into requests; a worker reads the code and computes addresses (timer_resolve.c);
  * done() hands them to the sink, back in the loop.
  *
@@ -7,7 +7,7 @@
  * one request with the workers: while it does not answer, the next request fills up, and what
  * exceeds that is dropped and counted. A process that is stuck costs one worker, not one per drain.
  *
- *     rings -> filling (one per process) -> in flight (one per process) -> sink
+ *     scope -> filling (one per process) -> in flight (one per process) -> sink
  *
  * Requests can outlive the source: a lost worker may give one back at any time. What they share
  * with it is only the link, which is counted, and which no longer leads to the source once that is
@@ -19,22 +19,27 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #ifdef __x86_64__
 #include <cpuid.h>
 #endif
 
+#include "sample/perf_scope.h"
 #include "sample/timer_resolve.h"
 #include "util/array.h"
 #include "util/nsec.h"
+#include "util/pid_array.h"
 
-#define REQUEST_SAMPLES_MAX 4096 /* a drain of 100 ms at 250 Hz brings 25 per CPU */
+/* A drain of 100 ms at 250 Hz brings 25 per CPU: 6,400 of one process on 256 CPUs. */
+#define REQUEST_SAMPLES_MAX 8192
 #define REQUEST_TIMEOUT_NSEC (2 * NSEC_PER_SEC)
 #define REQUEST_LANE 0
 
 struct timer_link {
-    unsigned n_refs;     /* atomic: workers give up theirs too */
-    struct timer *timer; /* loop thread only; NULL once it is freed */
+    unsigned n_refs;         /* atomic: workers give up theirs too */
+    struct timer *timer;     /* loop thread only; NULL once it is freed */
+    struct code_shelf shelf; /* workers only */
 };
 
 struct timer_request {
@@ -56,13 +61,11 @@ struct timer_process {
 };
 
 struct timer {
-    struct source_options options; /* pointers are the caller's: `host` and `cpu_skip` are NULL */
+    struct source_options options;
     struct host host;
     bool backward;
-    struct perf_rings rings;
-    struct ring_counts ring_counts;
+    struct perf_scope *scope;
     struct sample_counts counts;
-    uint64_t period_nsec; /* of the last change of the rate; 0: each sample tells its own */
     struct timer_link *link;
     struct timer_process *processes; /* ascending pids */
     size_t n_processes, cap;
@@ -70,8 +73,10 @@ struct timer {
 
 static struct timer_link *link_unref(struct timer_link *link)
 {
-    if (link && __atomic_sub_fetch(&link->n_refs, 1, __ATOMIC_ACQ_REL) == 0)
+    if (link && __atomic_sub_fetch(&link->n_refs, 1, __ATOMIC_ACQ_REL) == 0) {
+        code_shelf_deinit(&link->shelf);
         free(link);
+    }
     return NULL;
 }
 
@@ -92,7 +97,7 @@ static void request_work_run(struct work *work)
     struct timer_request *request = (struct timer_request *)work;
 
     request->r = timer_resolve(&request->host, work->pid, request->samples, request->n_samples,
-                               request->backward, &request->result);
+                               request->backward, &request->link->shelf, &request->result);
 }
 
 static void request_work_free(struct work *work)
@@ -103,17 +108,7 @@ static void request_work_free(struct work *work)
 /* Return: where the pid is or belongs. */
 static size_t processes_position(const struct timer *timer, pid_t pid)
 {
-    size_t low = 0, high = timer->n_processes;
-
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-
-        if (timer->processes[middle].pid < pid)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return PID_ARRAY_POSITION(timer->processes, timer->n_processes, pid);
 }
 
 static struct timer_process *processes_find(struct timer *timer, pid_t pid)
@@ -218,12 +213,14 @@ static struct timer_sample *timer_room(struct timer *timer, pid_t pid)
     return &request->samples[request->n_samples++];
 }
 
-static void timer_on_record(void *userdata, const struct perf_event_header *record)
+static void timer_on_record(void *userdata, size_t event, uint64_t period_nsec,
+                            const struct perf_event_header *record)
 {
     struct timer *timer = userdata;
     struct timer_sample sample, *room;
     pid_t pid = perf_sample_pid(record);
 
+    (void)event;
     timer->counts.n_samples++;
     if (pid == 0 || !timer_wants(timer, pid)) {
         timer->counts.n_foreign++;
@@ -234,8 +231,7 @@ static void timer_on_record(void *userdata, const struct perf_event_header *reco
         timer->counts.n_unresolved++;
         return;
     }
-    if (timer->period_nsec)
-        sample.period_nsec = timer->period_nsec;
+    sample.period_nsec = period_nsec;
     *room = sample;
 }
 
@@ -271,42 +267,33 @@ static int timer_drain(void *self)
 {
     struct timer *timer = self;
 
-    for (size_t i = 0; i < timer->rings.n; i++)
-        ring_read(&timer->rings.items[i].ring, &timer->ring_counts, timer_on_record, timer);
-    timer->counts.n_lost = timer->ring_counts.n_lost;
+    perf_scope_read(timer->scope, timer_on_record, timer);
     timer_submit(timer);
     return 0;
 }
 
-static const int *timer_fds(void *self, size_t *np)
+static int timer_round(void *self, const struct sample_round *round, struct source_reason *reason)
 {
     struct timer *timer = self;
 
-    *np = timer->rings.n;
-    return timer->rings.fds;
+    return perf_scope_round(timer->scope, round, reason);
+}
+
+static void timer_describe(void *self, char *text, size_t size)
+{
+    struct timer *timer = self;
+
+    perf_scope_describe(timer->scope, text, size);
 }
 
 static const struct sample_counts *timer_counts(void *self)
 {
     struct timer *timer = self;
+    const struct perf_scope_counts *counts = perf_scope_counts(timer->scope);
 
+    timer->counts.n_lost = counts->n_lost;
+    timer->counts.n_interrupts = counts->n_interrupts;
     return &timer->counts;
-}
-
-/*
- * The kernel's cpu-clock event goes on to tell the period that it was opened with, so what samples
- * stand for is kept here from then on; those that wait still have the old one. A CPU that went
- * offline may refuse; the others get the rate all the same.
- */
-static int timer_set_rate(void *self, unsigned rate_hz)
-{
-    struct timer *timer = self;
-
-    if (rate_hz == 0)
-        return -EINVAL;
-    (void)timer_drain(timer);
-    timer->period_nsec = NSEC_PER_SEC / rate_hz;
-    return perf_rings_set_period(&timer->rings, timer->period_nsec);
 }
 
 static struct timer *timer_free(struct timer *timer)
@@ -316,7 +303,7 @@ static struct timer *timer_free(struct timer *timer)
     for (size_t i = 0; i < timer->n_processes; i++)
         request_free(timer->processes[i].filling);
     free(timer->processes);
-    perf_rings_deinit(&timer->rings);
+    perf_scope_free(timer->scope);
     if (timer->link)
         timer->link->timer = NULL;
     link_unref(timer->link);
@@ -330,21 +317,38 @@ static void timer_source_free(void *self)
     timer_free(self);
 }
 
-int timer_new_from_rings(struct source *source, const struct source_options *options, bool backward,
-                         struct perf_rings *rings)
+static int timer_open(struct timer *timer, const struct perf_kernel *kernel,
+                      struct source_reason *reason)
+{
+    struct perf_scope_event event = {.leads = false};
+    const struct perf_scope_options options = {
+        .source = &timer->options,
+        .events = &event,
+        .n_events = 1,
+        .record_bytes = PERF_SAMPLE_BYTES,
+    };
+
+    perf_sample_attr(&event.attr, timer->options.rate_hz);
+    return perf_scope_new_from_kernel(&timer->scope, &options, kernel, reason);
+}
+
+int timer_new_from_kernel(struct source *source, const struct source_options *options,
+                          bool backward, const struct perf_kernel *kernel,
+                          struct source_reason *reason)
 {
     static const struct source_ops ops = {
         .name = "timer",
+        .round = timer_round,
         .drain = timer_drain,
-        .fds = timer_fds,
         .counts = timer_counts,
-        .set_rate = timer_set_rate,
+        .describe = timer_describe,
         .free = timer_source_free,
     };
-    CLEANUP(perf_rings_deinit) struct perf_rings taken = *rings;
     CLEANUP(timer_freep) struct timer *timer = NULL;
+    int r;
 
-    *rings = PERF_RINGS_NULL;
+    if (options->rate_hz == 0)
+        return -EINVAL;
     timer = calloc(1, sizeof *timer);
     if (!timer)
         return -ENOMEM;
@@ -354,12 +358,11 @@ int timer_new_from_rings(struct source *source, const struct source_options *opt
     timer->link->n_refs = 1;
     timer->link->timer = timer;
     timer->options = *options;
-    timer->options.host = NULL;
-    timer->options.cpu_skip = NULL;
     timer->host = *options->host;
     timer->backward = backward;
-    timer->rings = taken;
-    taken = PERF_RINGS_NULL;
+    r = timer_open(timer, kernel, reason);
+    if (r)
+        return r;
     *source = (struct source){.ops = &ops, .self = TAKE(timer)};
     return 0;
 }
@@ -381,20 +384,30 @@ static bool cpu_is_tcg(void)
     return memcmp(name, "TCGTCGTCGTCG", sizeof name) == 0;
 }
 
+/* Samples without the code that they interrupted would be taken for nothing. */
+static bool reads_code(const struct host *host, struct source_reason *reason)
+{
+    char from = 0, to;
+    struct iovec local = {&to, sizeof to}, remote = {&from, sizeof from};
+    ssize_t got = host->ops->read_memory(host->self, getpid(), &local, &remote, 1);
+
+    if (got == sizeof to)
+        return true;
+    snprintf(reason->text, sizeof reason->text,
+             "process_vm_readv: %s: code cannot be read: allow it in the seccomp filter, or use a "
+             "kernel with CONFIG_CROSS_MEMORY_ATTACH",
+             strerrordesc_np(got < 0 ? (int)-got : EIO));
+    return false;
+}
+
 int timer_new(struct source *source, const struct source_options *options,
               struct source_reason *reason)
 {
-    struct perf_rings rings = PERF_RINGS_NULL;
-    struct perf_event_attr attr;
-    int r;
+    const struct perf_kernel kernel = perf_kernel_live();
 
-    if (options->rate_hz == 0)
-        return -EINVAL;
-    perf_sample_attr(&attr, options->rate_hz);
-    r = perf_rings_init(&rings, &attr, options, reason);
-    if (r)
-        return r;
-    return timer_new_from_rings(source, options, !cpu_is_tcg(), &rings);
+    if (options->rate_hz && !reads_code(options->host, reason))
+        return SOURCE_UNAVAILABLE;
+    return timer_new_from_kernel(source, options, !cpu_is_tcg(), &kernel, reason);
 }
 
 #else

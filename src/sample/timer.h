@@ -1,16 +1,16 @@
 #pragma once
 /*
- * The timer source behind its opening: from rings that are there already. timer_new opens them.
+ * The timer source behind its opening: on any kernel. timer_new takes the live one.
  */
 #include <stdbool.h>
 
 #include "numabd/sample.h"
-#include "sample/perf_ring.h"
+#include "sample/perf_kernel.h"
 
 /*
- * Takes over *rings (which is PERF_RINGS_NULL afterwards, also on failure). `backward`: as
- * x86_address_resolve.
- * Return: 0 or -ENOMEM.
+ * `backward`: as x86_line_decode; what `kernel` points to outlives the source.
+ * Return: 0, SOURCE_UNAVAILABLE, or a negative errno.
  */
-int timer_new_from_rings(struct source *source, const struct source_options *options, bool backward,
-                         struct perf_rings *rings);
+int timer_new_from_kernel(struct source *source, const struct source_options *options,
+                          bool backward, const struct perf_kernel *kernel,
+                          struct source_reason *reason);

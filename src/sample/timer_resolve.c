@@ -3,6 +3,11 @@
  * pieces at page borders. process_vm_readv stops at the first piece that it cannot read, and pages
  * are what is readable or not; so a stop costs exactly one piece, and reading resumes behind it.
  * The code of a window is the run of readable pieces that holds the IP.
+ *
+ * The bytes are read for each request, of read-only files too, so that the cache of decoded code
+ * need trust no mapping. Measured in requests of 25 samples: reading costs 0.2 to 0.6 us a sample,
+ * finding the code in the cache and evaluating it 0.15 to 0.3, decoding it 3 to 9. Knowing what
+ * need not be read takes the maps of the process, again after each change of them.
  */
 #include "sample/timer_resolve.h"
 
@@ -152,15 +157,15 @@ static int windows_read(struct window *windows, size_t n, const struct host *hos
 /* The readable bytes around the IP; none when its own piece is not. */
 static struct x86_code window_code(const struct window *window)
 {
-    size_t border = window->piece_bytes[0];
-    bool ip_is_first = window->ip - window->start < border;
-    struct x86_code code = {.bytes = window->bytes, .start = window->start};
+    size_t border = window->piece_bytes[0], ip = window->ip - window->start;
+    bool ip_is_first = ip < border;
+    struct x86_code code = {.bytes = window->bytes, .ip = ip};
 
     if (!window->readable[ip_is_first ? 0 : 1])
         return code;
     if (!window->readable[0]) {
         code.bytes += border;
-        code.start += border;
+        code.ip -= border;
     } else {
         code.size += border;
     }
@@ -176,10 +181,7 @@ static struct x86_state state_of_sample(const struct timer_sample *sample)
         TIMER_REG_AX, TIMER_REG_CX, TIMER_REG_DX, TIMER_REG_BX,
         TIMER_REG_SP, TIMER_REG_BP, TIMER_REG_SI, TIMER_REG_DI,
     };
-    struct x86_state state = {
-        .ip = sample->ip,
-        .is_32bit = sample->abi == PERF_SAMPLE_REGS_ABI_32,
-    };
+    struct x86_state state = {.ip = sample->ip};
 
     for (size_t i = 0; i < 8; i++) {
         state.gpr[i] = sample->regs[low[i]];
@@ -207,26 +209,61 @@ static int result_add(struct timer_result *result, const struct timer_sample *sa
     return 0;
 }
 
-static int sample_resolve(const struct window *windows, size_t n_windows,
-                          const struct timer_sample *sample, bool backward,
-                          struct timer_result *result)
+/* Return: how many accesses, or -ENOMEM. */
+static long code_resolve(const struct x86_code *code, const struct timer_sample *sample,
+                         bool backward, struct code_cache *cache,
+                         struct x86_access found[X86_ACCESSES_MAX])
 {
     struct x86_state state = state_of_sample(sample);
+    const struct x86_operand *operands;
+    long n;
+
+    if (sample->abi == PERF_SAMPLE_REGS_ABI_NONE || code->size == 0)
+        return 0;
+    n = code_cache_get(cache, code, backward, &operands);
+    return n < 0 ? n : (long)x86_operands_evaluate(operands, (size_t)n, &state, found);
+}
+
+static int sample_resolve(const struct window *windows, size_t n_windows,
+                          const struct timer_sample *sample, bool backward,
+                          struct code_cache *cache, struct timer_result *result)
+{
     struct x86_access found[X86_ACCESSES_MAX];
     const struct window *window; /* its first field is the key */
     struct x86_code code;
-    size_t n = 0;
+    long n;
 
     window = bsearch(&sample->ip, windows, n_windows, sizeof *windows, compare_ips);
     code = window_code(window);
-    if (sample->abi != PERF_SAMPLE_REGS_ABI_NONE)
-        n = x86_address_resolve(&code, &state, backward, found);
+    code.is_32bit = sample->abi == PERF_SAMPLE_REGS_ABI_32;
+    n = code_resolve(&code, sample, backward, cache, found);
+    if (n < 0)
+        return (int)n;
     result->n_unresolved += n == 0;
-    return result_add(result, sample, found, n);
+    return result_add(result, sample, found, (size_t)n);
+}
+
+/* Has the cache only while nothing can block, so that a stuck process does not keep it. */
+static int samples_resolve(const struct window *windows, size_t n_windows,
+                           const struct timer_sample *samples, size_t n, bool backward,
+                           struct code_shelf *shelf, struct timer_result *result)
+{
+    struct code_cache *cache;
+    uint64_t n_misses;
+    int r = code_shelf_take(shelf, &cache);
+
+    if (r < 0)
+        return r;
+    n_misses = code_cache_counts(cache)->n_misses;
+    for (size_t i = 0; i < n && r == 0; i++)
+        r = sample_resolve(windows, n_windows, &samples[i], backward, cache, result);
+    result->n_decoded += code_cache_counts(cache)->n_misses - n_misses;
+    code_shelf_give(shelf, cache);
+    return r;
 }
 
 int timer_resolve(const struct host *host, pid_t pid, const struct timer_sample *samples, size_t n,
-                  bool backward, struct timer_result *result)
+                  bool backward, struct code_shelf *shelf, struct timer_result *result)
 {
     CLEANUP(freep) struct window *windows = NULL;
     size_t n_windows;
@@ -236,9 +273,9 @@ int timer_resolve(const struct host *host, pid_t pid, const struct timer_sample 
     if (r < 0)
         return r;
     r = windows_read(windows, n_windows, host, pid);
-    for (size_t i = 0; i < n && r == 0; i++)
-        r = sample_resolve(windows, n_windows, &samples[i], backward, result);
-    return r;
+    if (r < 0)
+        return r;
+    return samples_resolve(windows, n_windows, samples, n, backward, shelf, result);
 }
 
 void timer_result_deinit(struct timer_result *result)

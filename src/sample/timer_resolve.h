@@ -10,19 +10,21 @@
 
 #include "numabd/host.h"
 #include "numabd/sample.h"
+#include "sample/code_cache.h"
 #include "sample/perf_sample.h"
 
 struct timer_result {
     struct access *accesses; /* owned */
     size_t n_accesses, cap;
     uint64_t n_unresolved; /* samples without an address */
+    uint64_t n_decoded;    /* samples whose code was not in the cache */
 };
 
 /*
- * Appends the accesses of n samples, all of `pid`, in their order. `backward`: as
- * x86_address_resolve. A process that has gone or refuses leaves its samples unresolved. Return: 0
- * or -ENOMEM.
+ * Appends the accesses of n samples, all of `pid`, in their order. `backward`: as x86_line_decode.
+ * A process that has gone or refuses leaves its samples unresolved. The shelf may be shared with
+ * other threads. Return: 0 or -ENOMEM.
  */
 int timer_resolve(const struct host *host, pid_t pid, const struct timer_sample *samples, size_t n,
-                  bool backward, struct timer_result *result);
+                  bool backward, struct code_shelf *shelf, struct timer_result *result);
 void timer_result_deinit(struct timer_result *result);

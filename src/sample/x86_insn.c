@@ -8,9 +8,7 @@
  */
 #include "sample/x86_insn.h"
 
-#define REG_AX 0
 #define REG_CX 1
-#define REG_SP 4
 
 void x86_decoder_init(ZydisDecoder *decoder, bool is_32bit)
 {
@@ -20,25 +18,24 @@ void x86_decoder_init(ZydisDecoder *decoder, bool is_32bit)
 }
 
 bool x86_insn_decode(struct x86_insn *insn, const ZydisDecoder *decoder,
-                     const struct x86_code *code, uint64_t address)
+                     const struct x86_code *code, int64_t offset)
 {
-    uint64_t offset = address - code->start;
+    uint64_t at = code->ip + (uint64_t)offset;
 
-    if (offset >= code->size)
+    if (at >= code->size)
         return false;
-    insn->address = address;
-    return ZYAN_SUCCESS(ZydisDecoderDecodeFull(decoder, code->bytes + offset, code->size - offset,
+    insn->offset = offset;
+    return ZYAN_SUCCESS(ZydisDecoderDecodeFull(decoder, code->bytes + at, code->size - at,
                                                &insn->info, insn->operands));
 }
 
-unsigned x86_insn_length(const ZydisDecoder *decoder, const struct x86_code *code, uint64_t address)
+unsigned x86_insn_length(const ZydisDecoder *decoder, const struct x86_code *code, int64_t offset)
 {
-    uint64_t offset = address - code->start;
+    uint64_t at = code->ip + (uint64_t)offset;
     ZydisDecodedInstruction info;
 
-    if (offset >= code->size ||
-        !ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(decoder, NULL, code->bytes + offset,
-                                                    code->size - offset, &info)))
+    if (at >= code->size || !ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(
+                                decoder, NULL, code->bytes + at, code->size - at, &info)))
         return 0;
     return info.length;
 }
@@ -73,20 +70,17 @@ bool x86_insn_is_branch(const struct x86_insn *insn)
     return insn->info.meta.category == ZYDIS_CATEGORY_COND_BR || !x86_insn_falls_through(insn);
 }
 
-bool x86_insn_target(const struct x86_insn *insn, uint64_t *targetp)
+bool x86_insn_target(const struct x86_insn *insn, int64_t *offsetp)
 {
     const ZydisDecodedOperand *operand = &insn->operands[0];
-    uint64_t target;
 
     if (operand->type != ZYDIS_OPERAND_TYPE_IMMEDIATE || !operand->imm.is_relative)
         return false;
-    target = insn->address + insn->info.length + operand->imm.value.u;
-    *targetp = insn->info.machine_mode == ZYDIS_MACHINE_MODE_LONG_64 ? target : (uint32_t)target;
+    *offsetp = insn->offset + insn->info.length + operand->imm.value.s;
     return true;
 }
 
-/* The gpr[] that holds a register, -1 for all others. */
-static int reg_number(const struct x86_insn *insn, ZydisRegister reg)
+int x86_insn_register(const struct x86_insn *insn, ZydisRegister reg)
 {
     ZydisRegister whole = ZydisRegisterGetLargestEnclosing(insn->info.machine_mode, reg);
 
@@ -105,29 +99,35 @@ static bool is_high_byte(ZydisRegister reg)
            reg == ZYDIS_REGISTER_BH;
 }
 
-static uint64_t value_truncate(uint64_t value, unsigned bits)
+bool x86_insn_value(const struct x86_insn *insn, const struct x86_known *known, ZydisRegister reg,
+                    struct x86_value *value)
 {
-    return bits >= 64 ? value : value & ((UINT64_C(1) << bits) - 1);
+    int number = x86_insn_register(insn, reg);
+
+    if (reg == ZYDIS_REGISTER_NONE) {
+        *value = x86_value_constant(0);
+    } else if (reg == ZYDIS_REGISTER_RIP || reg == ZYDIS_REGISTER_EIP) {
+        *value = x86_value_register(X86_REG_IP);
+        value->constant = insn->offset + insn->info.length;
+    } else {
+        if (number < 0 || known->lost & 1u << number || is_high_byte(reg))
+            return false;
+        *value = known->gpr[number];
+    }
+    return true;
 }
 
-/* The value of a register as an address part; NONE is 0. */
-static bool reg_value(const struct x86_insn *insn, const struct x86_known *known, ZydisRegister reg,
-                      uint64_t *valuep)
+bool x86_insn_address(const struct x86_insn *insn, const struct x86_known *known,
+                      const ZydisDecodedOperand *operand, struct x86_value *value)
 {
-    int number = reg_number(insn, reg);
-    uint64_t value = 0;
+    struct x86_value index;
+    int64_t scale = operand->mem.scale ? operand->mem.scale : 1;
 
-    if (reg == ZYDIS_REGISTER_RIP || reg == ZYDIS_REGISTER_EIP) {
-        value = insn->address + insn->info.length;
-    } else if (reg != ZYDIS_REGISTER_NONE) {
-        if (number < 0 || known->written & 1u << number || is_high_byte(reg))
-            return false;
-        value = known->state->gpr[number];
-        if (number == REG_SP)
-            value += (uint64_t)known->stack_bytes;
-        value = value_truncate(value, ZydisRegisterGetWidth(insn->info.machine_mode, reg));
-    }
-    *valuep = value;
+    if (!x86_insn_value(insn, known, operand->mem.base, value) ||
+        !x86_insn_value(insn, known, operand->mem.index, &index) ||
+        !x86_value_scale(&index, scale) || !x86_value_add(value, &index))
+        return false;
+    value->constant += (uint64_t)operand->mem.disp.value;
     return true;
 }
 
@@ -136,10 +136,10 @@ static bool operand_is_stack(const struct x86_insn *insn, const ZydisDecodedOper
 {
     return operand->type == ZYDIS_OPERAND_TYPE_MEMORY &&
            operand->visibility == ZYDIS_OPERAND_VISIBILITY_HIDDEN &&
-           reg_number(insn, operand->mem.base) == REG_SP;
+           x86_insn_register(insn, operand->mem.base) == X86_REG_SP;
 }
 
-static int64_t stack_slot_bytes(const struct x86_insn *insn)
+int64_t x86_insn_slot_bytes(const struct x86_insn *insn)
 {
     for (size_t i = 0; i < insn->info.operand_count; i++)
         if (operand_is_stack(insn, &insn->operands[i]))
@@ -147,72 +147,10 @@ static int64_t stack_slot_bytes(const struct x86_insn *insn)
     return 0;
 }
 
-/* SP changed by a constant in the instruction: add, sub, lea. */
-static bool stack_adjustment(const struct x86_insn *insn, int64_t *bytesp)
-{
-    const ZydisDecodedOperand *to = &insn->operands[0], *from = &insn->operands[1];
-
-    if (to->type != ZYDIS_OPERAND_TYPE_REGISTER || reg_number(insn, to->reg.value) != REG_SP ||
-        to->size != insn->info.stack_width)
-        return false;
-    switch (insn->info.mnemonic) {
-    case ZYDIS_MNEMONIC_ADD:
-        *bytesp = from->imm.value.s;
-        return from->type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
-    case ZYDIS_MNEMONIC_SUB:
-        *bytesp = -from->imm.value.s;
-        return from->type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
-    case ZYDIS_MNEMONIC_LEA:
-        *bytesp = from->mem.disp.value;
-        return reg_number(insn, from->mem.base) == REG_SP &&
-               from->mem.index == ZYDIS_REGISTER_NONE &&
-               insn->info.address_width == insn->info.stack_width;
-    default:
-        return false;
-    }
-}
-
-/* How SP changes; false when it is not by a constant. */
-static bool stack_change(const struct x86_insn *insn, int64_t *bytesp)
-{
-    const ZydisDecodedOperand *first = &insn->operands[0];
-
-    switch (insn->info.meta.category) {
-    case ZYDIS_CATEGORY_PUSH:
-    case ZYDIS_CATEGORY_CALL:
-        *bytesp = -stack_slot_bytes(insn);
-        return true;
-    case ZYDIS_CATEGORY_POP:
-        *bytesp = stack_slot_bytes(insn);
-        return first->type != ZYDIS_OPERAND_TYPE_REGISTER ||
-               first->visibility == ZYDIS_OPERAND_VISIBILITY_HIDDEN ||
-               reg_number(insn, first->reg.value) != REG_SP;
-    default:
-        return stack_adjustment(insn, bytesp);
-    }
-}
-
-void x86_insn_apply(const struct x86_insn *insn, struct x86_known *known)
-{
-    int64_t stack_bytes = 0;
-    bool stack_is_known = stack_change(insn, &stack_bytes);
-
-    for (size_t i = 0; i < insn->info.operand_count; i++) {
-        const ZydisDecodedOperand *operand = &insn->operands[i];
-        int number;
-
-        if (operand->type != ZYDIS_OPERAND_TYPE_REGISTER ||
-            !(operand->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
-            continue;
-        number = reg_number(insn, operand->reg.value);
-        if (number >= 0 && !(number == REG_SP && stack_is_known))
-            known->written |= 1u << number;
-    }
-    if (stack_is_known)
-        known->stack_bytes += stack_bytes;
-}
-
-/* Hints and cache control name memory that they do not access. */
+/*
+ * Hints and cache control name memory that they do not wait for. A prefetch may point anywhere, and
+ * the load that it was meant for shows by itself.
+ */
 static bool insn_is_hint(const struct x86_insn *insn)
 {
     switch (insn->info.meta.category) {
@@ -235,13 +173,16 @@ static bool insn_is_hint(const struct x86_insn *insn)
     }
 }
 
-/* A repeated string instruction whose count has run out accesses nothing. */
-static bool insn_repeats_never(const struct x86_insn *insn, const struct x86_known *known)
+/* The count of a repeated string instruction: with 0 it accesses nothing. */
+static bool insn_count(const struct x86_insn *insn, const struct x86_known *known,
+                       struct x86_value *count)
 {
     const uint64_t repeats = ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE;
 
-    return (insn->info.attributes & repeats) && !(known->written & 1u << REG_CX) &&
-           value_truncate(known->state->gpr[REG_CX], insn->info.address_width) == 0;
+    if (!(insn->info.attributes & repeats) || known->lost & 1u << REG_CX)
+        return false;
+    *count = known->gpr[REG_CX];
+    return x86_value_narrow(count, insn->info.address_width, false);
 }
 
 static bool operand_accesses(const ZydisDecodedOperand *operand)
@@ -251,48 +192,55 @@ static bool operand_accesses(const ZydisDecodedOperand *operand)
            operand->mem.segment != ZYDIS_REGISTER_FS && operand->mem.segment != ZYDIS_REGISTER_GS;
 }
 
+/* The element of a bit string: the signed bit number / bits of an element * its bytes. */
+static bool bit_offset(const struct x86_insn *insn, const struct x86_known *known,
+                       const ZydisDecodedOperand *operand, struct x86_value *bytes)
+{
+    unsigned bits = operand->size;
+
+    return x86_insn_value(insn, known, insn->operands[1].reg.value, bytes) &&
+           x86_value_narrow(bytes, bits, true) &&
+           x86_value_shift_right(bytes, (unsigned)__builtin_ctz(bits), true) &&
+           x86_value_scale(bytes, bits / 8);
+}
+
+static bool is_bit_string(const struct x86_insn *insn, const ZydisDecodedOperand *operand)
+{
+    return insn->info.meta.category == ZYDIS_CATEGORY_BITBYTE && operand == insn->operands &&
+           insn->operands[1].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+           insn->info.operand_count_visible == 2;
+}
+
 /* What the odd four add to base, index and displacement (see the top). */
 static bool address_correction(const struct x86_insn *insn, const struct x86_known *known,
-                               const ZydisDecodedOperand *operand, uint64_t *bytesp)
+                               const ZydisDecodedOperand *operand, struct x86_value *bytes)
 {
-    const ZydisDecodedOperand *bit = &insn->operands[1];
-    uint64_t value = 0;
-    bool is_known = true;
-
+    *bytes = x86_value_constant(0);
     if (operand_is_stack(insn, operand)) {
         if (operand->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE)
-            value = -(uint64_t)(operand->size / 8);
+            bytes->constant = -(uint64_t)(operand->size / 8);
     } else if (insn->info.meta.category == ZYDIS_CATEGORY_POP) {
-        if (reg_number(insn, operand->mem.base) == REG_SP)
-            value = (uint64_t)stack_slot_bytes(insn);
+        if (x86_insn_register(insn, operand->mem.base) == X86_REG_SP)
+            bytes->constant = (uint64_t)x86_insn_slot_bytes(insn);
     } else if (insn->info.mnemonic == ZYDIS_MNEMONIC_XLAT) {
-        if (operand->mem.index == ZYDIS_REGISTER_NONE)
-            is_known = reg_value(insn, known, ZYDIS_REGISTER_AL, &value);
-    } else if (insn->info.meta.category == ZYDIS_CATEGORY_BITBYTE && operand == insn->operands &&
-               bit->type == ZYDIS_OPERAND_TYPE_REGISTER && insn->info.operand_count_visible == 2) {
-        unsigned shift = 64 - operand->size;
-
-        is_known = reg_value(insn, known, bit->reg.value, &value);
-        value = (uint64_t)((int64_t)(value << shift) >> shift); /* the bit number is signed */
-        value = (uint64_t)((int64_t)value >> __builtin_ctz(operand->size)) * (operand->size / 8);
+        return x86_insn_value(insn, known, ZYDIS_REGISTER_AL, bytes) &&
+               x86_value_narrow(bytes, 8, false);
+    } else if (is_bit_string(insn, operand)) {
+        return bit_offset(insn, known, operand, bytes);
     }
-    *bytesp = value;
-    return is_known;
+    return true;
 }
 
 static bool operand_address(const struct x86_insn *insn, const struct x86_known *known,
-                            const ZydisDecodedOperand *operand, uint64_t *addrp)
+                            const ZydisDecodedOperand *operand, struct x86_value *value)
 {
-    uint64_t base, index, correction;
+    ZydisDecodedOperand memory = *operand;
+    struct x86_value bytes;
 
-    if (!reg_value(insn, known, operand->mem.base, &base) ||
-        !reg_value(insn, known, operand->mem.index, &index) ||
-        !address_correction(insn, known, operand, &correction))
-        return false;
-    *addrp = value_truncate(base + index * operand->mem.scale + (uint64_t)operand->mem.disp.value +
-                                correction,
-                            insn->info.address_width);
-    return true;
+    if (insn->info.mnemonic == ZYDIS_MNEMONIC_XLAT)
+        memory.mem.index = ZYDIS_REGISTER_NONE;
+    return x86_insn_address(insn, known, &memory, value) &&
+           address_correction(insn, known, operand, &bytes) && x86_value_add(value, &bytes);
 }
 
 static enum access_kind kind_of_actions(ZydisOperandActions actions)
@@ -302,18 +250,24 @@ static enum access_kind kind_of_actions(ZydisOperandActions actions)
     return actions & ZYDIS_OPERAND_ACTION_MASK_READ ? ACCESS_READ_WRITE : ACCESS_WRITE;
 }
 
-bool x86_insn_next_access(const struct x86_insn *insn, const struct x86_known *known,
-                          size_t *indexp, struct x86_access *access)
+bool x86_insn_next_operand(const struct x86_insn *insn, const struct x86_known *known,
+                           size_t *indexp, struct x86_operand *operand)
 {
-    if (insn_is_hint(insn) || insn_repeats_never(insn, known))
+    struct x86_value count;
+    bool is_counted = insn_count(insn, known, &count);
+
+    if (insn_is_hint(insn) || (is_counted && count.n_terms == 0 && count.constant == 0))
         return false;
     while (*indexp < insn->info.operand_count) {
-        const ZydisDecodedOperand *operand = &insn->operands[(*indexp)++];
+        const ZydisDecodedOperand *memory = &insn->operands[(*indexp)++];
 
-        if (!operand_accesses(operand) || !operand_address(insn, known, operand, &access->addr))
+        *operand = (struct x86_operand){.offset = (int16_t)insn->offset};
+        if (!operand_accesses(memory) || !operand_address(insn, known, memory, &operand->address))
             continue;
-        access->size = operand->size / 8;
-        access->kind = kind_of_actions(operand->actions);
+        operand->address_bits = insn->info.address_width;
+        operand->size = (uint16_t)(memory->size / 8);
+        operand->kind = kind_of_actions(memory->actions);
+        operand->is_counted = is_counted && x86_value_as_term(&count, &operand->count);
         return true;
     }
     return false;

@@ -1,12 +1,35 @@
 #include "util/scan.h"
 
-#include <stddef.h>
-#include <string.h>
+#define NO 16
 
-static size_t scan_left(const struct scan *scan)
-{
-    return scan_at_end(scan) ? 0 : (size_t)(scan->end - scan->at);
-}
+const uint8_t scan_digits[256] = {
+    [0 ... '0' - 1] = NO,
+    ['0'] = 0,
+    ['1'] = 1,
+    ['2'] = 2,
+    ['3'] = 3,
+    ['4'] = 4,
+    ['5'] = 5,
+    ['6'] = 6,
+    ['7'] = 7,
+    ['8'] = 8,
+    ['9'] = 9,
+    ['9' + 1 ... 'A' - 1] = NO,
+    ['A'] = 10,
+    ['B'] = 11,
+    ['C'] = 12,
+    ['D'] = 13,
+    ['E'] = 14,
+    ['F'] = 15,
+    ['F' + 1 ... 'a' - 1] = NO,
+    ['a'] = 10,
+    ['b'] = 11,
+    ['c'] = 12,
+    ['d'] = 13,
+    ['e'] = 14,
+    ['f'] = 15,
+    ['f' + 1 ... 255] = NO,
+};
 
 bool scan_line(struct scan *text, struct scan *line)
 {
@@ -15,15 +38,6 @@ bool scan_line(struct scan *text, struct scan *line)
     *line = (struct scan){.at = text->at, .end = newline ? newline : text->end};
     text->at = newline ? newline + 1 : text->end;
     return newline;
-}
-
-bool scan_blanks(struct scan *scan)
-{
-    const char *from = scan->at;
-
-    while (!scan_at_end(scan) && *scan->at == ' ')
-        scan->at++;
-    return scan->at > from;
 }
 
 bool scan_word(struct scan *scan, struct scan *word)
@@ -36,61 +50,4 @@ bool scan_word(struct scan *scan, struct scan *word)
         return false;
     *word = (struct scan){.at = from, .end = scan->at};
     return true;
-}
-
-bool scan_char(struct scan *scan, char c)
-{
-    if (scan_at_end(scan) || *scan->at != c)
-        return false;
-    scan->at++;
-    return true;
-}
-
-bool scan_literal(struct scan *scan, const char *literal)
-{
-    size_t size = strlen(literal);
-
-    if (scan_left(scan) < size || memcmp(scan->at, literal, size) != 0)
-        return false;
-    scan->at += size;
-    return true;
-}
-
-/* Its value in hexadecimal, 16 when it is no digit. */
-static unsigned digit_value(char c)
-{
-    if (c >= '0' && c <= '9')
-        return (unsigned)(c - '0');
-    if (c >= 'a' && c <= 'f')
-        return (unsigned)(c - 'a') + 10;
-    if (c >= 'A' && c <= 'F')
-        return (unsigned)(c - 'A') + 10;
-    return 16;
-}
-
-static bool scan_number(struct scan *scan, unsigned base, uint64_t max, uint64_t *valuep)
-{
-    const char *at = scan->at;
-    uint64_t value = 0;
-
-    for (; at < scan->end && digit_value(*at) < base; at++) {
-        if (__builtin_mul_overflow(value, base, &value) ||
-            __builtin_add_overflow(value, digit_value(*at), &value) || value > max)
-            return false;
-    }
-    if (at == scan->at)
-        return false;
-    scan->at = at;
-    *valuep = value;
-    return true;
-}
-
-bool scan_decimal(struct scan *scan, uint64_t max, uint64_t *valuep)
-{
-    return scan_number(scan, 10, max, valuep);
-}
-
-bool scan_hex(struct scan *scan, uint64_t max, uint64_t *valuep)
-{
-    return scan_number(scan, 16, max, valuep);
 }

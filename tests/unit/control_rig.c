@@ -52,6 +52,14 @@ static int answer_processes(void *userdata, uid_t uid, struct process_reports *r
     return r;
 }
 
+static int answer_doctor(void *userdata, const struct doctor_report **reportp)
+{
+    struct control_rig *rig = userdata;
+
+    *reportp = &rig->doctor;
+    return rig->result;
+}
+
 static int answer_reload(void *userdata, char *message, size_t message_size)
 {
     struct control_rig *rig = userdata;
@@ -66,6 +74,7 @@ static int answer_reload(void *userdata, char *message, size_t message_size)
 static const struct report_ops answers = {
     .status = answer_status,
     .processes = answer_processes,
+    .doctor = answer_doctor,
     .reload = answer_reload,
 };
 

@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include "daemon/control.h"
+#include "report/doctor.h"
 
 struct control_rig {
     char top[32];       /* temporary, mode 0755 */
@@ -16,6 +17,7 @@ struct control_rig {
     /* the fake daemon */
     struct status_report status;
     struct process_reports processes;
+    struct doctor_report doctor;
     int result; /* of the next calls */
     const char *reload_message;
     unsigned n_reloads;

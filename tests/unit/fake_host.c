@@ -159,12 +159,20 @@ static long fake_move_pages(void *self, pid_t pid, size_t n, void *const *pages,
     return 0;
 }
 
+static int fake_write_file(void *self, const char *path, const char *text,
+                           bool (*check)(void *userdata), void *userdata)
+{
+    (void)self, (void)path, (void)text, (void)check, (void)userdata;
+    return -EOPNOTSUPP;
+}
+
 void fake_host_init(struct fake_host *fake)
 {
     static const struct host_ops ops = {
         .read_file = fake_read_file,
         .read_maps = fake_read_maps,
         .move_pages = fake_move_pages,
+        .write_file = fake_write_file,
     };
 
     *fake = (struct fake_host){.epoch = 1};

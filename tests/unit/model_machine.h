@@ -76,6 +76,7 @@ struct model_process {
     int maps_fd;       /* what /proc/PID/maps reads; empty once the address space has gone */
     int ended_fd;      /* readable once the process has ended */
     uint64_t n_pushed; /* accesses handed to the sink */
+    unsigned asked_hz; /* the rate that the last round asked for */
 };
 
 enum model_call_kind {
@@ -102,7 +103,7 @@ struct model {
     size_t n_calls, calls_cap;
     uint64_t random;
     uint64_t now;
-    unsigned rate_hz;
+    unsigned rate_hz; /* of all processes; 0: as each round asks */
     struct access_sink sink;
     struct sample_filter filter;
     struct sample_counts counts;

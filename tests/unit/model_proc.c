@@ -130,6 +130,13 @@ static ssize_t read_memory(void *self, pid_t pid, const struct iovec *local,
     return -EOPNOTSUPP;
 }
 
+static int write_file(void *self, const char *path, const char *text, bool (*check)(void *userdata),
+                      void *userdata)
+{
+    (void)self, (void)path, (void)text, (void)check, (void)userdata;
+    return -EOPNOTSUPP;
+}
+
 struct host model_host(struct model *model)
 {
     static const struct host_ops ops = {
@@ -137,6 +144,7 @@ struct host model_host(struct model *model)
         .read_maps = read_maps,
         .read_memory = read_memory,
         .move_pages = model_move_pages,
+        .write_file = write_file,
     };
 
     return (struct host){.ops = &ops, .self = model, .page_bytes = MODEL_PAGE_BYTES};
@@ -216,12 +224,18 @@ struct procs model_procs(struct model *model)
     return (struct procs){.ops = &ops, .self = model};
 }
 
+static unsigned process_rate(const struct model *model, const struct model_process *process)
+{
+    return model->rate_hz ? model->rate_hz : process->asked_hz;
+}
+
 /* What one thread did since the last drain: a sample at each tick of its CPU, the last one now. */
 static void push_thread(struct model *model, struct model_process *process,
                         const struct model_thread *thread)
 {
     const struct model_vma *vma = &process->vmas[thread->vma];
-    unsigned n = model->rate_hz / MODEL_DRAINS;
+    unsigned rate_hz = process_rate(model, process);
+    unsigned n = rate_hz / MODEL_DRAINS;
     uint64_t period = NSEC_PER_SEC / MODEL_DRAINS;
 
     for (unsigned i = 0; i < n; i++) {
@@ -232,7 +246,7 @@ static void push_thread(struct model *model, struct model_process *process,
             .tid = thread->tid,
             .cpu = thread->cpu,
             .addr = vma->start + page * MODEL_PAGE_BYTES + model_random(model, 512) * 8,
-            .weight_sec = 1.0 / model->rate_hz,
+            .weight_sec = 1.0 / rate_hz,
         };
 
         model->sink.push(model->sink.userdata, &access, 1);
@@ -247,7 +261,7 @@ static int drain(void *self)
 
     for (size_t i = 0; i < model->n_processes; i++) {
         struct model_process *process = model->processes[i];
-        size_t n_samples = process->n_threads * (model->rate_hz / MODEL_DRAINS);
+        size_t n_samples = process->n_threads * (process_rate(model, process) / MODEL_DRAINS);
         bool wanted = model->filter.wants(model->filter.userdata, process->pid);
 
         model->counts.n_samples += n_samples;
@@ -264,9 +278,13 @@ static const struct sample_counts *counts(void *self)
     return &((struct model *)self)->counts;
 }
 
-static int set_rate(void *self, unsigned rate_hz)
+static int follow(void *self, const struct sample_round *round, struct source_reason *reason)
 {
-    ((struct model *)self)->rate_hz = rate_hz;
+    struct model *model = self;
+
+    (void)reason;
+    for (size_t i = 0; i < round->n_targets; i++)
+        model_find(model, round->targets[i].pid)->asked_hz = round->targets[i].rate_hz;
     return 0;
 }
 
@@ -278,7 +296,7 @@ static void keep(void *self)
 struct source model_source(struct model *model)
 {
     static const struct source_ops ops = {
-        .name = "model", .drain = drain, .counts = counts, .set_rate = set_rate, .free = keep};
+        .name = "model", .drain = drain, .counts = counts, .round = follow, .free = keep};
 
     return (struct source){.ops = &ops, .self = model};
 }

@@ -48,6 +48,19 @@ static void on_log(void *userdata, const char *line)
     snprintf(run->log, sizeof(run->log), "%s", line);
 }
 
+void model_run_sample(struct model_run *run, struct source source)
+{
+    static const struct source_kind kind = {.name = "model", .sees_who = true};
+    const struct sampler_options options = {
+        .source = {.topology = run->topology}, .log = on_log, .userdata = run};
+    struct sampler *sampler = NULL;
+
+    assert_int_equal(sampler_new(&sampler, &options, pipeline_config(run->pipeline), 0), 0);
+    if (source.ops)
+        assert_int_equal(sampler_add(sampler, &kind, source), 0);
+    pipeline_set_sampler(run->pipeline, sampler);
+}
+
 static void model_run_new_pipeline(struct model_run *run)
 {
     struct pipeline_options options = {
@@ -66,7 +79,7 @@ static void model_run_new_pipeline(struct model_run *run)
     assert_int_equal(pipeline_new(&run->pipeline, &options), 0);
     run->model.sink = pipeline_sink(run->pipeline);
     run->model.filter = pipeline_filter(run->pipeline);
-    pipeline_set_source(run->pipeline, model_source(&run->model));
+    model_run_sample(run, model_source(&run->model));
 }
 
 void model_run_init(struct model_run *run, const struct model_shape *shape, uint64_t seed)

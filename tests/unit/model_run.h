@@ -25,6 +25,9 @@ struct model_run {
 void model_run_init(struct model_run *run, const struct model_shape *shape, uint64_t seed);
 void model_run_deinit(struct model_run *run);
 
+/* Another source instead of the model's (taken over); ops NULL: none. */
+void model_run_sample(struct model_run *run, struct source source);
+
 void model_run_rounds(struct model_run *run, unsigned n);
 /*
  * Rounds until `process` is at 5 % remote or less by its page table. Return: how many it took from

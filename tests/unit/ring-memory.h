@@ -21,6 +21,7 @@ struct ring_memory {
 /* The record that the timer's event gives. */
 struct sample_record {
     struct perf_event_header header;
+    uint64_t id;
     uint64_t ip;
     uint32_t pid, tid;
     uint64_t time;

@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include "attribute/groups.h"
+
 struct vma_list vmas_of(const char *maps)
 {
     struct vma_list list = {0};
@@ -53,7 +55,7 @@ int space_rig_add(struct space *space, pid_t tid, int node, uint64_t addr, unsig
             .weight_sec = 0.004,
         };
 
-        r = space_add_access(space, &access, node, true, &made);
+        r = space_add_access(space, &access, node, GRAIN_RANGES, &made);
     }
     return r;
 }

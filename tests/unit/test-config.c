@@ -94,21 +94,26 @@ static const struct error_case {
     {"\xef\xbb\xbf[daemon]\n", "1: neither [section] nor key = value: \"\xef\xbb\xbf[daemon]\"",
      NULL},
     {"\n\n[deamon]\n",
-     "3: unknown section [deamon] (known: daemon, sampling, decide, migrate, include, exclude)",
+     "3: unknown section [deamon] (known: daemon, sampling, decide, migrate, include, exclude, "
+     "write_fault)",
      "unknown section ["},
-    {"[]\n", "1: unknown section [] (known: daemon, sampling, decide, migrate, include, exclude)",
+    {"[]\n",
+     "1: unknown section [] (known: daemon, sampling, decide, migrate, include, exclude, "
+     "write_fault)",
      NULL},
     {"[daemon]\nintervall = 1 s\n",
      "2: unknown key \"intervall\" in [daemon] (known: interval, observe, min_rss, "
-     "numa_maps_limit)",
+     "cpu_budget, numa_maps_limit)",
      "unknown key "},
-    {"[sampling]\ninterval = 1 s\n", "2: unknown key \"interval\" in [sampling] (known: rate)",
+    {"[sampling]\ninterval = 1 s\n",
+     "2: unknown key \"interval\" in [sampling] (known: sources, rate, "
+     "sampling_budget, scope, mask_bits, mask_window, scan_filter)",
      NULL},
     {"[exclude]\nname = x\n",
      "2: unknown key \"name\" in [exclude] (known: comm, exe, user, unit, cgroup, pid)", NULL},
     {"[daemon]\ninter val = 1 s\n",
      "2: unknown key \"inter val\" in [daemon] (known: interval, observe, min_rss, "
-     "numa_maps_limit)",
+     "cpu_budget, numa_maps_limit)",
      NULL},
     {"# hello\ninterval = 1 s\n[daemon]\n", "2: key \"interval\" stands before the first section",
      "stands before the first section"},
@@ -378,6 +383,9 @@ static void defaults_are_those_of_the_header(void **state)
     assert_int_equal(config->min_rss_bytes, 32 << 20);
     assert_int_equal(config->numa_maps_limit_bytes, UINT64_C(64) << 30);
     assert_int_equal(config->rate_hz, 250);
+    assert_int_equal(config->mask_bits, 256);
+    assert_int_equal(config->mask_window_nsec, 4000000000);
+    assert_int_equal(config->scan_filter, 0);
     assert_int_equal(config->min_share_permyriad, 6000);
     assert_int_equal(config->cool_down_rounds, 5);
     assert_int_equal(config->headroom_bytes, 256 << 20);
@@ -396,6 +404,8 @@ static void values_are_read_with_their_units(void **state)
                                               "min_rss = \"1.5 GiB\" # quoted\n"
                                               "numa_maps_limit = 0 B\n"
                                               "[sampling]\nrate = 1.25 kHz\n"
+                                              "mask_bits = 1024\nmask_window = 2 s\n"
+                                              "scan_filter = kernel\n"
                                               " [ decide ] \n"
                                               "min_share = 66.67 %\n"
                                               "cool_down = 7\n"
@@ -408,6 +418,9 @@ static void values_are_read_with_their_units(void **state)
     assert_int_equal(config->min_rss_bytes, UINT64_C(3) << 29);
     assert_int_equal(config->numa_maps_limit_bytes, 0);
     assert_int_equal(config->rate_hz, 1250);
+    assert_int_equal(config->mask_bits, 1024);
+    assert_int_equal(config->mask_window_nsec, 2000000000);
+    assert_int_equal(config->scan_filter, 3);
     assert_int_equal(config->min_share_permyriad, 6667);
     assert_int_equal(config->cool_down_rounds, 7);
     assert_int_equal(config->headroom_bytes, 0);

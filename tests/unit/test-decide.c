@@ -176,6 +176,16 @@ static void unreachable(struct scene *scene)
     scene->residency[0].node = 2;
 }
 
+/* Named after the bug: memory that had followed its threads was sent back to where they had been.
+ */
+static void moved_on_with_its_threads(struct scene *scene)
+{
+    scene->residency[0].node = 0;
+    scene->rate[0].sec = 0.5;
+    scene->rate[1] = (struct tally_entry){.node = 1, .n = 50, .sec = 2};
+    scene->range.rate.n_entries = 2;
+}
+
 static const struct {
     void (*change)(struct scene *scene); /* of a range that is to be moved */
     enum reason reason;
@@ -210,6 +220,7 @@ static const struct {
     {used_just_enough, REASON_NONE},
     {used_just_too_little, REASON_NO_GAIN},
     {unreachable, REASON_NONE},
+    {moved_on_with_its_threads, REASON_UNCONFIRMED},
 };
 
 static void each_reason_has_its_case(void **state)
@@ -277,6 +288,23 @@ static void move_carries_its_numbers(void **state)
     assert_true(fabs(move.cost_sec - 1.5 / 1024) < 1e-12);
     assert_true(fabs(move.gain_sec - 0.33 * 0.75 * 500 / 509) < 1e-9);
     assert_false(move.observe);
+}
+
+/* A measured share of 0 was taken for none measured, and stood for 0.3. */
+static void what_never_waits_for_memory_gains_nothing(void **state)
+{
+    struct scene_machine machine;
+    struct scene scene;
+    struct move move;
+
+    (void)state;
+    scene_machine_init(&machine);
+    scene_init(&scene, SCENE_BASE);
+    scene.space.memory_bound_known = true;
+    assert_int_equal(decide_range(&machine.env, &scene.candidate, &move), REASON_NO_GAIN);
+    scene.space.memory_bound = 0.3;
+    assert_int_equal(decide_range(&machine.env, &scene.candidate, &move), REASON_NONE);
+    assert_true(fabs(move.gain_sec - 0.33 * 500 / 509) < 1e-9);
 }
 
 static void observed_are_those_that_may_not_be_moved(void **state)
@@ -401,6 +429,7 @@ int main(void)
         cmocka_unit_test(each_reason_has_its_case),
         cmocka_unit_test(kinds_and_policies_are_reasons_themselves),
         cmocka_unit_test(move_carries_its_numbers),
+        cmocka_unit_test(what_never_waits_for_memory_gains_nothing),
         cmocka_unit_test(observed_are_those_that_may_not_be_moved),
         cmocka_unit_test(old_policy_is_no_policy),
         cmocka_unit_test(group_lends_its_claim),

@@ -15,6 +15,8 @@
 #define BASE (16 * M)
 /* 64 MiB at 16 MiB: groups of 8 and 32 MiB, and the whole. */
 #define ANON "1000000-5000000 rw-p 0 0:0 0 \n"
+/* 4 GiB: groups of all sizes */
+#define LARGE "1000000-101000000 rw-p 0 0:0 0 \n"
 #define SHARE 0.6
 
 static const struct {
@@ -276,10 +278,36 @@ static void test_one_sample_is_one_observation_of_a_group(void **state)
         const struct access access = {
             .when_nsec = 1 + i / 4, .tid = 1, .addr = BASE + i % 4 * 2 * M, .weight_sec = 0.001};
 
-        assert_int_equal(space_add_access(space, &access, 0, true, &made), 0);
+        assert_int_equal(space_add_access(space, &access, 0, GRAIN_RANGES, &made), 0);
     }
     assert_true(tally_n(&space->groups[0]->window, 0) == 10);
     assert_true(tally_sec(&space->groups[0]->window, 0) > 0.0399);
+    space_free(space);
+}
+
+/* Named after the bug: memory too large for the table was never decided, as nothing counted it. */
+static void test_groups_learn_what_has_no_range(void **state)
+{
+    struct space *space = space_rig_new(LARGE);
+    struct access access = {.when_nsec = 1, .tid = 1, .addr = BASE, .weight_sec = 0.001};
+    bool made = false;
+
+    (void)state;
+    assert_int_equal(space_add_access(space, &access, 0, 3, &made), SPACE_CAPPED);
+    assert_false(made);
+    assert_null(space->ranges);
+    assert_true(!space->groups[0] && !space->groups[1]);
+    assert_true(space->groups[2] && space->groups[3] && space->groups[4]); /* from 128 MiB on */
+    access.when_nsec++;
+    access.addr += 4 * M;
+    assert_int_equal(space_add_access(space, &access, 0, GRAIN_NONE, &made), SPACE_CAPPED);
+    assert_true(tally_n(&space->groups[2]->window, 0) == 2);
+    assert_true(tally_n(&space->groups[4]->window, 0) == 2);
+    access.when_nsec++;
+    access.addr += 1024 * M;
+    assert_int_equal(space_add_access(space, &access, 0, GRAIN_NONE, &made), SPACE_CAPPED);
+    assert_int_equal(HASH_COUNT(space->groups[2]), 1);
+    assert_true(tally_n(&space->groups[4]->window, 0) == 3);
     space_free(space);
 }
 
@@ -297,6 +325,7 @@ int main(void)
         cmocka_unit_test(test_gaps_go_along),
         cmocka_unit_test(test_groups_live_as_long_as_their_mapping),
         cmocka_unit_test(test_groups_grow_with_their_vma),
+        cmocka_unit_test(test_groups_learn_what_has_no_range),
         cmocka_unit_test(test_groups_are_forgotten),
         cmocka_unit_test(test_one_sample_is_one_observation_of_a_group),
     };

@@ -10,7 +10,7 @@
 
 #include "daemon/limits.h"
 #include "numabd/sample.h"
-#include "sample/perf_ring.h"
+#include "sample/perf_scope.h"
 
 static rlim_t soft_limit(void)
 {
@@ -46,20 +46,23 @@ static void open_files_are_raised_to_the_hard_limit(void **state)
 }
 
 /* Once opening the rings raised the limit of whoever opened them. */
-static void opening_rings_leaves_the_limits_alone(void **state)
+static void opening_events_leaves_the_limits_alone(void **state)
 {
-    const struct source_options options = {0}; /* no CPU: nothing is opened */
-    const struct perf_event_attr attr = {.size = sizeof attr};
-    struct perf_rings rings = PERF_RINGS_NULL;
+    const struct host host = host_root("/");
+    const bool skip_cpu[1] = {true};
+    const struct source_options source = {
+        .rate_hz = 1, .n_cpu_ids = 1, .cpu_skip = skip_cpu, .host = &host, .epoll_fd = -1};
+    const struct perf_scope_event event = {.leads = false};
+    const struct perf_scope_options options = {.source = &source, .events = &event, .n_events = 1};
+    struct perf_scope *scope = NULL;
     struct source_reason reason = {""};
     rlim_t before = soft_limit(), lowered;
 
     (void)state;
     lower_soft_limit();
     lowered = soft_limit();
-    assert_int_equal(perf_rings_init(&rings, &attr, &options, &reason), SOURCE_UNAVAILABLE);
+    assert_int_equal(perf_scope_new(&scope, &options, &reason), SOURCE_UNAVAILABLE);
     assert_true(soft_limit() == lowered);
-    perf_rings_deinit(&rings);
     assert_true(before >= lowered);
 }
 
@@ -67,7 +70,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(open_files_are_raised_to_the_hard_limit),
-        cmocka_unit_test(opening_rings_leaves_the_limits_alone),
+        cmocka_unit_test(opening_events_leaves_the_limits_alone),
     };
 
     return cmocka_run_group_tests_name("limits", tests, NULL, NULL);

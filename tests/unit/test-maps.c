@@ -10,11 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "attribute/maps.h"
 #include "fixture.h"
 #include "mutate.h"
 #include "util/array.h"
 #include "util/cleanup.h"
+#include "util/maps.h"
 #include "util/procfs.h"
 
 #define N_MUTATIONS 40000

@@ -1,5 +1,5 @@
 /*
- * The ring reader on hand-built rings, the record decoder, and what opening says without a CPU.
+ * The ring reader on hand-built rings, the record decoder.
  */
 #include "ring-memory.h"
 
@@ -294,40 +294,6 @@ static void test_event_period(void **state)
     assert_int_equal(__builtin_popcountll(attr.sample_regs_user), TIMER_REG_COUNT);
 }
 
-static void test_no_cpu_to_open(void **state)
-{
-    const bool skip_cpu[2] = {true, true};
-    const struct host host = host_root("/");
-    struct source_options options = {.cpu_skip = skip_cpu, .n_cpu_ids = 2, .host = &host};
-    struct perf_rings rings = PERF_RINGS_NULL;
-    struct source_reason reason = {{0}};
-    struct perf_event_attr attr;
-
-    (void)state;
-    perf_sample_attr(&attr, 250);
-    assert_int_equal(perf_rings_init(&rings, &attr, &options, &reason), SOURCE_UNAVAILABLE);
-    assert_non_null(strstr(reason.text, "no CPU"));
-    assert_int_equal(rings.n, 0);
-}
-
-/* An event that no kernel takes: the reason names the call and stays one line. */
-static void test_refusal_is_told(void **state)
-{
-    const struct host host = host_root("/");
-    struct source_options options = {.n_cpu_ids = 1, .host = &host};
-    struct perf_rings rings = PERF_RINGS_NULL;
-    struct source_reason reason = {{0}};
-    struct perf_event_attr attr;
-
-    (void)state;
-    perf_sample_attr(&attr, 250);
-    attr.sample_regs_user = ~UINT64_C(0);
-    assert_int_equal(perf_rings_init(&rings, &attr, &options, &reason), SOURCE_UNAVAILABLE);
-    print_message("%s\n", reason.text);
-    assert_non_null(strstr(reason.text, "perf_event_open: "));
-    assert_null(strchr(reason.text, '\n'));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -345,8 +311,6 @@ int main(void)
         cmocka_unit_test(test_malformed_samples),
         cmocka_unit_test(test_samples_of_nobody),
         cmocka_unit_test(test_event_period),
-        cmocka_unit_test(test_no_cpu_to_open),
-        cmocka_unit_test(test_refusal_is_told),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,42 +23,28 @@ static void commit_rate(struct model_run *run, unsigned rate_hz)
 static void rate_changes_on_reload(void **state)
 {
     struct model_run *run = *state;
+    const struct model_process *process = workload_add(run, WORKLOAD_PID, "postgres");
     unsigned before = pipeline_config(run->pipeline)->rate_hz;
 
+    model_run_rounds(run, 1);
+    assert_int_equal(process->asked_hz, 4 * before);
     commit_rate(run, 2 * before);
-    assert_int_equal(run->model.rate_hz, 2 * before);
-    run->model.rate_hz = 7; /* not set anew by a reload that leaves the rate */
-    commit_rate(run, 2 * before);
-    assert_int_equal(run->model.rate_hz, 7);
+    model_run_rounds(run, 1);
+    assert_int_equal(process->asked_hz, 8 * before);
     assert_int_equal(run->n_log, 0);
 }
 
-static int refuse_rate(void *self, unsigned rate_hz)
+static void nothing_is_sampled_without_a_source(void **state)
 {
-    (void)self, (void)rate_hz;
-    return -ESRCH;
-}
-
-static void keep(void *self)
-{
-    (void)self;
-}
-
-static void refused_rate_is_said(void **state)
-{
-    static const struct source_ops refusing = {
-        .name = "model", .set_rate = refuse_rate, .free = keep};
-    static const struct source_ops without_rate = {.name = "model", .free = keep};
     struct model_run *run = *state;
 
-    pipeline_set_source(run->pipeline, (struct source){.ops = &refusing});
-    commit_rate(run, 500);
-    assert_int_equal(run->n_log, 1);
-    pipeline_set_source(run->pipeline, (struct source){.ops = &without_rate});
+    workload_add(run, WORKLOAD_PID, "postgres");
+    model_run_sample(run, (struct source){0});
     commit_rate(run, 1000);
-    pipeline_set_source(run->pipeline, (struct source){0});
-    commit_rate(run, 2000);
-    assert_int_equal(run->n_log, 1);
+    model_run_rounds(run, 2);
+    assert_int_equal(model_run_status(run).n_samples, 0);
+    assert_string_equal(model_run_status(run).state, "idle");
+    assert_string_equal(model_run_status(run).sources, "none");
 }
 
 int main(void)
@@ -66,7 +52,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, workload_setup, workload_teardown)
     const struct CMUnitTest tests[] = {
         TEST(rate_changes_on_reload),
-        TEST(refused_rate_is_said),
+        TEST(nothing_is_sampled_without_a_source),
     };
 
     return cmocka_run_group_tests_name("pipeline-reload", tests, NULL, NULL);

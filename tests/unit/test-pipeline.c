@@ -284,6 +284,24 @@ static void observe_counts_and_moves_nothing(void **state)
     assert_true(report.remote_permyriad >= 4500);
 }
 
+/* Named after the bug: what is observed was planned anew each round, at the full rate for good. */
+static void observed_process_is_sampled_at_a_tenth(void **state)
+{
+    struct model_run *run = *state;
+    const struct model_process *process;
+    struct config *config;
+
+    model_run_init(run, &model_two_nodes, 7);
+    config = model_run_config(run);
+    config->observe = true;
+    pipeline_commit(run->pipeline, config);
+    process = add_workload(run, PID, 0, two_nodes_cpus, 4);
+    model_run_rounds(run, 1);
+    assert_int_equal(process->asked_hz, 1000); /* it is new */
+    model_run_rounds(run, 40);
+    assert_int_equal(process->asked_hz, 25);
+}
+
 static void threads_that_swap_nodes_are_followed(void **state)
 {
     struct model_run *run = *state;
@@ -382,6 +400,7 @@ int main(void)
         TEST(parts_come_home_though_the_whole_looks_shared),
         TEST(equal_distances_move_nothing),
         TEST(observe_counts_and_moves_nothing),
+        TEST(observed_process_is_sampled_at_a_tenth),
         TEST(threads_that_swap_nodes_are_followed),
         TEST(full_node_takes_nothing),
         TEST(headroom_is_kept_when_room_runs_out),

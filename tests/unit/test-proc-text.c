@@ -95,6 +95,57 @@ static void broken_stat_is_refused(void **state)
     }
 }
 
+/* Once 2^52 pages were 0 bytes, and 2^51 more than a trace can hold. */
+static void resident_pages_beyond_any_memory_count_as_none(void **state)
+{
+    static const struct {
+        const char *pages;
+        uint64_t n;
+    } cases[] = {
+        {"1125899906842623", 1125899906842623}, /* 2^50 - 1 */
+        {"9223372036854775807", 0},
+        {"4503599627370497", 0},
+        {"99999999999999999999", 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+        CLEANUP(freep) char *text = NULL;
+        struct process process = {0};
+
+        assert_true(asprintf(&text, "7 (a) S 1 7 7 0 -1 0 9 8 7 6 5 4 3 2 20 0 3 0 8 5 %s 1\n",
+                             cases[i].pages) > 0);
+        assert_int_equal(proc_text_stat(text, &process), 0);
+        assert_int_equal(process.rss_bytes, cases[i].n * (uint64_t)sysconf(_SC_PAGESIZE));
+    }
+}
+
+/* Each beside the sound line that it is nearest to: once a field that is none was read as 0. */
+static void fields_of_stat_are_numbers(void **state)
+{
+    static const struct {
+        const char *text;
+        int r;
+    } cases[] = {
+        {"7 (a) S 1 7 7 0 -1 2 9 8 7 6 5 4 3 2 20 0 3 0 8 5 19 1\n", 0},
+        {"7 (a) S 1 7 7 0 -1 x 9 8 7 6 5 4 3 2 20 0 3 0 8 5 19 1\n", PROC_TEXT_MALFORMED},
+        {"7 (a) S 1 7 7 0 -1 -2 9 8 7 6 5 4 3 2 20 0 3 0 8 5 19 1\n", PROC_TEXT_MALFORMED},
+        {"7 (a) S 1 7 7 0 -1 2 9 8 7 6 5 4 3 2 20 0 3 0 8x 5 19 1\n", PROC_TEXT_MALFORMED},
+        {"7 (a) S 1 7 7 0 -1 2 9 8 7 6 5 4 3 2 20 0 3 0 -8 5 19 1\n", PROC_TEXT_MALFORMED},
+        {"7 (a) S 1 7 7 0 -1 2 9 8 7 6 5 4 3 2 20 0 3 0 8 5 -19 1\n", 0},
+        {"7 (a) S 1 7 7 0 -1 2 9 8 7 6 5 4 3 2 20 0 3 0 8 5 - 1\n", PROC_TEXT_MALFORMED},
+        {"7 (a) S 1 7 7 0 -1 2 9 8 7 6 5 4 3 2 20 0 +3 0 8 5 19 1\n", PROC_TEXT_MALFORMED},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+        struct process process = {0};
+
+        if (proc_text_stat(cases[i].text, &process) != cases[i].r)
+            fail_msg("%s", cases[i].text);
+    }
+}
+
 static void long_kernel_names_are_cut(void **state)
 {
     struct process process = {0};
@@ -120,6 +171,11 @@ static void effective_uid_is_the_second(void **state)
     assert_int_equal(proc_text_euid("Name:\tx\nUid:\n", &uid), PROC_TEXT_MALFORMED);
     assert_int_equal(proc_text_euid("Name:\tx\nUid:\t1", &uid), PROC_TEXT_MALFORMED);
     assert_int_equal(proc_text_euid("Name:\tx\nUid:\t1\t4294967296\n", &uid), PROC_TEXT_MALFORMED);
+    /* Once a number was looked for in the lines below. */
+    assert_int_equal(proc_text_euid("Name:\tx\nUid:\t1\n2\n", &uid), PROC_TEXT_MALFORMED);
+    assert_int_equal(proc_text_euid("Name:\tx\nUid:\n1\t2\n", &uid), PROC_TEXT_MALFORMED);
+    assert_int_equal(proc_text_euid("Name:\tx\nUid:\t1\t-18446744073709551615\n", &uid),
+                     PROC_TEXT_MALFORMED);
     assert_int_equal(uid, 4061200383);
 }
 
@@ -155,6 +211,10 @@ static const struct cgroup_case {
     {"", NULL},
     {"\n\n", NULL},
     {"0:/x", NULL},
+    /* A path begins with a slash; once anything was taken for one. */
+    {"0::\n", NULL},
+    {"0::a.service\n", NULL},
+    {"1:name=systemd:x\n0::/a\n", "/a"},
 };
 
 static void cgroup_path_is_found(void **state)
@@ -215,6 +275,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(stat_is_parsed_whatever_the_name),
         cmocka_unit_test(broken_stat_is_refused),
+        cmocka_unit_test(resident_pages_beyond_any_memory_count_as_none),
+        cmocka_unit_test(fields_of_stat_are_numbers),
         cmocka_unit_test(long_kernel_names_are_cut),
         cmocka_unit_test(effective_uid_is_the_second),
         cmocka_unit_test(allowed_nodes_are_found_in_status),

@@ -184,6 +184,8 @@ static const struct unit_case {
     {"/system.slice/docker-1a2b.scope/init", "docker-1a2b.scope"},
     {"/user.slice/user@1.service/app.slice/run-r1.scope", "run-r1.scope"},
     {"/system.slice/_memory.service", "memory.service"},
+    {"/a.service/_.service", "a.service"}, /* once it was ".service" */
+    {"/_.scope/x", NULL},
     {"/system.slice", NULL},
     {"/", NULL},
     {"", NULL},

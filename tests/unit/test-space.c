@@ -6,9 +6,10 @@
 
 #include <cmocka.h>
 
-#include "attribute/ranges.h"
+#include "attribute/groups.h"
 #include "attribute/tally.h"
 #include "attribute/thread_mask.h"
+#include "attribute/threads.h"
 #include "space_rig.h"
 #include "util/array.h"
 #include "util/nsec.h"
@@ -48,13 +49,13 @@ static void test_no_new_range_when_capped(void **state)
     bool made = false;
 
     (void)state;
-    assert_int_equal(space_add_access(space, &access, 0, false, &made), SPACE_CAPPED);
+    assert_int_equal(space_add_access(space, &access, 0, GRAIN_NONE, &made), SPACE_CAPPED);
     assert_false(made);
-    assert_int_equal(space_add_access(space, &access, 0, true, &made), 0);
+    assert_int_equal(space_add_access(space, &access, 0, GRAIN_RANGES, &made), 0);
     assert_true(made);
     made = false;
     access.when_nsec++;
-    assert_int_equal(space_add_access(space, &access, 0, false, &made), 0);
+    assert_int_equal(space_add_access(space, &access, 0, GRAIN_NONE, &made), 0);
     assert_false(made); /* known ranges go on learning */
     assert_true(tally_n(&space_find_range(space, BASE)->window, 0) == 2);
     space_free(space);
@@ -207,13 +208,13 @@ static void test_thread_policies(void **state)
     assert_true(thread_mask_overlaps(&space->unknown_policy, &second));
     find_thread(space, 1)->policy = THREAD_POLICY_OWN;
     find_thread(space, 2)->policy = THREAD_POLICY_DEFAULT;
-    space_mark_thread_policies(space);
+    threads_mark_policies(space);
     assert_true(thread_mask_overlaps(&space->own_policy, &first));
     assert_false(thread_mask_overlaps(&space->own_policy, &second));
     assert_false(thread_mask_overlaps(&space->unknown_policy, &first));
     assert_false(thread_mask_overlaps(&space->unknown_policy, &second));
     find_thread(space, 1)->policy = THREAD_POLICY_DEFAULT;
-    space_mark_thread_policies(space);
+    threads_mark_policies(space);
     assert_true(thread_mask_overlaps(&space->own_policy, &first)); /* what it placed stays placed */
     space_free(space);
 }
@@ -233,6 +234,25 @@ static void test_sleeping_threads_are_forgotten_and_asked_anew(void **state)
     space_rig_add(space, 1, 0, BASE, 1);
     assert_int_equal(find_thread(space, 1)->policy, THREAD_POLICY_UNKNOWN);
     assert_int_equal(find_thread(space, 1)->slot, 1);
+    space_free(space);
+}
+
+/* Named after the bug: the first round ended windows since the boot of the machine. */
+static void test_the_first_round_keeps_the_masks(void **state)
+{
+    struct space *space = space_rig_new(ANON);
+    struct thread_mask first = {0};
+    size_t n_dropped;
+
+    (void)state;
+    thread_mask_set(&first, 0);
+    space_rig_add(space, 1, 0, BASE, 1);
+    space_close_round(space, 0.6, 1, 1000 * NSEC_PER_SEC, &n_dropped);
+    assert_true(thread_mask_overlaps(&space_find_range(space, BASE)->threads, &first));
+    space_close_round(space, 0.6, 4, 1004 * NSEC_PER_SEC, &n_dropped);
+    assert_true(thread_mask_overlaps(&space_find_range(space, BASE)->threads, &first));
+    space_close_round(space, 0.6, 4, 1008 * NSEC_PER_SEC, &n_dropped);
+    assert_false(thread_mask_overlaps(&space_find_range(space, BASE)->threads, &first));
     space_free(space);
 }
 
@@ -329,6 +349,7 @@ int main(void)
         cmocka_unit_test(test_threads_have_slots),
         cmocka_unit_test(test_thread_policies),
         cmocka_unit_test(test_sleeping_threads_are_forgotten_and_asked_anew),
+        cmocka_unit_test(test_the_first_round_keeps_the_masks),
         cmocka_unit_test(test_ranges_without_evidence_are_forgotten),
         cmocka_unit_test(test_remote_share),
         cmocka_unit_test(test_a_move_tells_residency_and_totals),

@@ -7,6 +7,7 @@
 #include <errno.h>
 
 #include "util/array.h"
+#include "util/nsec.h"
 
 /* mov (%rdi),%rax; mov %rax,0x40(%rsi); hlt */
 static const uint8_t two_accesses[] = {0x48, 0x8b, 0x07, 0x48, 0x89, 0x46, 0x40, 0xf4};
@@ -106,7 +107,7 @@ static void test_unresolved(void **state)
     timer_world_open(&world, false);
     no_registers.abi = PERF_SAMPLE_REGS_ABI_NONE;
     no_registers.header.size = offsetof(struct sample_record, regs);
-    ring_memory_write(&world.memory, &no_registers, no_registers.header.size);
+    timer_world_write(&world, &no_registers, no_registers.header.size);
     timer_world_sample(&world, TIMER_WORLD_PID, CODE_START + PAGE); /* nops */
     timer_world_sample(&world, TIMER_WORLD_PID, 0);
     timer_world_sample(&world, TIMER_WORLD_PID, UINT64_MAX);
@@ -131,7 +132,7 @@ static void test_32bit_sample(void **state)
     /* inc %eax; mov (%edi),%ecx; hlt. As 64-bit code: a REX prefix and one load */
     timer_world_code(&world, record.ip, (const uint8_t[]){0x40, 0x8b, 0x0f, 0xf4}, 4);
     record.regs[TIMER_REG_DI] |= UINT64_C(1) << 40;
-    ring_memory_write(&world.memory, &record, sizeof record);
+    timer_world_write(&world, &record, sizeof record);
     timer_world_drain(&world);
     worker_pool_dispatch(world.pool, 0);
     assert_int_equal(world.n_accesses, 1);
@@ -198,20 +199,16 @@ static void test_n_lost_is_the_rings(void **state)
         uint64_t id, lost;
     } lost = {{.type = PERF_RECORD_LOST, .size = sizeof lost}, 1, 17};
     struct timer_world world;
-    size_t n_fds;
 
     (void)state;
     timer_world_open(&world, false);
-    ring_memory_write(&world.memory, &lost, sizeof lost);
+    timer_world_write(&world, &lost, sizeof lost);
     timer_world_drain(&world);
     assert_int_equal(timer_world_counts(&world).n_lost, 17);
-    assert_int_equal(world.source.ops->fds(world.source.self, &n_fds)[0], -1);
-    assert_int_equal(n_fds, 1);
     timer_world_close(&world);
 }
 
-/* The kernel's event tells its first period for ever. The ring of this model has no event, so the
- * change itself is refused, and what samples stand for changes all the same. */
+/* The kernel's event tells its first period for ever, and the change comes before the drain. */
 static void test_weight_follows_the_rate(void **state)
 {
     struct timer_world world;
@@ -220,15 +217,38 @@ static void test_weight_follows_the_rate(void **state)
     timer_world_open(&world, false);
     timer_world_code(&world, CODE_START, one_access, sizeof one_access);
     timer_world_sample(&world, TIMER_WORLD_PID, CODE_START);
-    assert_int_equal(world.source.ops->set_rate(world.source.self, 100), -EBADF);
+    timer_world_round(&world, 100);
     timer_world_sample(&world, TIMER_WORLD_PID, CODE_START);
-    for (int i = 0; i < 2; i++) {
-        timer_world_drain(&world);
-        worker_pool_dispatch(world.pool, 0);
-    }
+    timer_world_drain(&world);
+    worker_pool_dispatch(world.pool, 0);
     assert_int_equal(world.n_accesses, 2);
     assert_true(world.accesses[0].weight_sec == 0.004); /* as it was when the sample was taken */
     assert_true(world.accesses[1].weight_sec == 0.01);
+    timer_world_close(&world);
+}
+
+static void test_describes_its_events(void **state)
+{
+    struct timer_world world;
+    char text[128];
+
+    (void)state;
+    timer_world_open(&world, false);
+    world.source.ops->describe(world.source.self, text, sizeof text);
+    assert_string_equal(text, "1 cgroup, 1 event at 1 CPU");
+    timer_world_close(&world);
+}
+
+/* What the kernel's timer did, not what reached the ring. */
+static void test_interrupts_are_the_events_time(void **state)
+{
+    struct timer_world world;
+
+    (void)state;
+    timer_world_open(&world, false);
+    fake_perf_find(&world.perf, "/cg/x", 0, 0)->running_nsec = 10 * NSEC_PER_SEC + 1;
+    timer_world_round(&world, 100); /* until then 250 */
+    assert_int_equal(timer_world_counts(&world).n_interrupts, 2500);
     timer_world_close(&world);
 }
 
@@ -255,6 +275,8 @@ int main(void)
         cmocka_unit_test(test_instruction_across_pages),
         cmocka_unit_test(test_n_lost_is_the_rings),
         cmocka_unit_test(test_weight_follows_the_rate),
+        cmocka_unit_test(test_describes_its_events),
+        cmocka_unit_test(test_interrupts_are_the_events_time),
         cmocka_unit_test(test_rate_of_zero),
     };
 

@@ -86,7 +86,7 @@ static void test_fixtures_by_name(void **state)
         int cpu, node;
     } fixtures[] = {
         {"topo-16-nodes-tiny-memory.txt", 16, 16, 64, 3, 15, 20, 63, 15},
-        {"topo-2n-possible-112-present-32.txt", 2, 2, 32, 0, 1, 21, 16, 0},
+        {"topo-2n-possible-112-present-32.txt", 2, 2, 112, 0, 1, 21, 16, 0},
         {"topo-buggy-numa-all-nodes-own-all-cpus.txt", 8, 8, 8, 0, 7, 10, 7, 0},
         {"topo-cpuset-restricted-cpu4-offline.txt", 8, 8, 16, 0, 1, 20, 4, -1},
         {"topo-hetero-memtiers.txt", 7, 10, 6, 9, 8, 20, 4, 2},
@@ -95,7 +95,7 @@ static void test_fixtures_by_name(void **state)
         {"topo-kunpeng-4n-asymmetric-distances.txt", 4, 4, 128, 0, 3, 33, 127, 3},
         {"topo-node_exporter-3n-memory-only-node2.txt", 3, 3, 4, 0, 2, 20, 3, 1},
         {"topo-power7-nodes-0-1-4-5-8-9-12-13.txt", 8, 14, -1, 12, 13, 20, 999999, -1},
-        {"topo-s390-no-node-dir.txt", 1, 1, 20, 0, 0, 10, 19, 0},
+        {"topo-s390-no-node-dir.txt", 1, 1, 64, 0, 0, 10, 19, 0},
         {"topo-ia64-17-nodes-cpuless-node16.txt", 17, 17, -1, 0, 16, 14, 999999, -1},
     };
 

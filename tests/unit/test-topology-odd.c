@@ -206,6 +206,71 @@ static void test_online_node_without_a_folder(void **state)
     assert_int_equal(topology->n_memory_nodes, 2);
 }
 
+static void test_cpus_go_and_come(void **state)
+{
+    static const struct tree_file files[] = {
+        {CPUS "possible", "0-7\n"},
+        {CPUS "online", "0-3\n"},
+        {NODES "online", "0-1\n"},
+        {NODES "node0/cpulist", "0-1\n"},
+        {NODES "node1/cpulist", "2-3\n"},
+        {MEMINFO(0)},
+        {MEMINFO(1)},
+        {NODES "node0/distance", "10 21\n"},
+        {NODES "node1/distance", "21 10\n"},
+    };
+    CLEANUP(tree_deinit) struct tree tree = {0};
+    CLEANUP(topology_freep) struct topology *topology = NULL;
+    struct topology_online online = {0};
+
+    (void)state;
+    tree_init(&tree);
+    TREE_ADD(&tree, files);
+    topology = read_tree(&tree);
+    assert_int_equal(topology->n_cpu_ids, 8);
+    assert_int_equal(topology_cpu_node(topology, 6), -1);
+    assert_int_equal(topology_follow(topology, &online, tree.root), 0); /* the first look */
+    assert_int_equal(topology_follow(topology, &online, tree.root), 0);
+    tree_write(&tree, CPUS "online", "0-2,6\n", 6);
+    tree_write(&tree, NODES "node1/cpulist", "2,6\n", 4);
+    assert_int_equal(topology_follow(topology, &online, tree.root), TOPOLOGY_CHANGED);
+    assert_int_equal(topology_cpu_node(topology, 3), -1);
+    assert_int_equal(topology_cpu_node(topology, 6), 1);
+    assert_int_equal(topology_follow(topology, &online, tree.root), 0);
+}
+
+static void test_nodes_go_and_too_many_come(void **state)
+{
+    static const struct tree_file files[] = {
+        {CPUS "online", "0-1\n"},
+        {NODES "online", "0-1\n"},
+        {NODES "node0/cpulist", "0\n"},
+        {NODES "node1/cpulist", "1\n"},
+        {MEMINFO(0)},
+        {MEMINFO(1)},
+        {NODES "node0/distance", "10 21\n"},
+        {NODES "node1/distance", "21 10\n"},
+    };
+    CLEANUP(tree_deinit) struct tree tree = {0};
+    CLEANUP(topology_freep) struct topology *topology = NULL;
+    struct topology_online online = {0};
+
+    (void)state;
+    tree_init(&tree);
+    TREE_ADD(&tree, files);
+    topology = read_tree(&tree);
+    assert_int_equal(topology_follow(topology, &online, tree.root), 0);
+    tree_write(&tree, NODES "online", "0\n", 2);
+    assert_int_equal(topology_follow(topology, &online, tree.root), TOPOLOGY_CHANGED);
+    assert_int_equal(topology->n_memory_nodes, 1);
+    assert_false(topology_has_memory(topology, 1));
+    assert_int_equal(topology_distance(topology, 0, 1), TOPOLOGY_UNREACHABLE);
+    tree_write(&tree, NODES "online", "0-2\n", 4);
+    assert_int_equal(topology_follow(topology, &online, tree.root), TOPOLOGY_OUTGROWN);
+    assert_int_equal(topology->n_node_ids, 2); /* and is said once, not each round */
+    assert_int_equal(topology_follow(topology, &online, tree.root), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -216,6 +281,8 @@ int main(void)
         cmocka_unit_test(test_list_with_a_nul_behind),
         cmocka_unit_test(test_hot_add_and_remove),
         cmocka_unit_test(test_online_node_without_a_folder),
+        cmocka_unit_test(test_cpus_go_and_come),
+        cmocka_unit_test(test_nodes_go_and_too_many_come),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -44,11 +44,17 @@ static const struct x86_case cases[] = {
     /* mov (%rdi),%rdi; mov (%rdi),%rax */
     {"near miss: base overwritten", CODE("\x48\x8b\x3f\x48\x8b\x07"), .expect = {READ(RDI, 8)}},
     /* add $8,%rdi; mov (%rdi),%rax */
-    {"near miss: base moved on", CODE("\x48\x83\xc7\x08\x48\x8b\x07")},
+    {"carried: base moved on", CODE("\x48\x83\xc7\x08\x48\x8b\x07"), .expect = {READ(RDI + 8, 8)}},
     /* xor %ecx,%ecx; mov (%rdi,%rcx,8),%rax */
-    {"near miss: index overwritten", CODE("\x31\xc9\x48\x8b\x04\xcf")},
-    /* mov $1,%eax; mov (%rax),%rcx */
-    {"near miss: writing eax overwrites rax", CODE("\xb8\x01\x00\x00\x00\x48\x8b\x08")},
+    {"carried: index cleared", CODE("\x31\xc9\x48\x8b\x04\xcf"), .expect = {READ(RDI, 8)}},
+    /* mov (%rdi),%eax; mov (%rax),%rcx */
+    {"near miss: writing eax overwrites rax", CODE("\x8b\x07\x48\x8b\x08"),
+     .expect = {READ(RDI, 4)}},
+    /* mov $0x1000,%eax; mov (%rax),%rcx */
+    {"carried: a constant", CODE("\xb8\x00\x10\x00\x00\x48\x8b\x08"), .expect = {READ(0x1000, 8)}},
+    /* mov $-8,%rax; mov (%rdi,%rax),%rcx */
+    {"carried: a negative constant", CODE("\x48\xc7\xc0\xf8\xff\xff\xff\x48\x8b\x0c\x07"),
+     .expect = {READ(RDI - 8, 8)}},
     /* mov $1,%ah; mov (%rax),%rcx */
     {"near miss: writing ah overwrites rax", CODE("\xb4\x01\x48\x8b\x08")},
     /* mov $1,%r10w; mov (%r10),%rcx */
@@ -63,11 +69,108 @@ static const struct x86_case cases[] = {
     /* cmpxchg %rcx,(%rdi); mov (%rax),%rsi */
     {"near miss: cmpxchg may have written rax", CODE("\x48\x0f\xb1\x0f\x48\x8b\x30"),
      .expect = {BOTH(RDI, 8)}},
-    /* xchg %rdi,%rsi; mov (%rdi),%rax; mov (%rsi),%rax */
-    {"near miss: xchg writes both", CODE("\x48\x87\xfe\x48\x8b\x07\x48\x8b\x06")},
-    /* mov %rdi,%rax; mov (%rdi),%rcx; mov (%rax),%rcx */
-    {"a source register keeps its value", CODE("\x48\x89\xf8\x48\x8b\x0f\x48\x8b\x08"),
+    /* xchg %rdi,%rsi; mov (%rdi),%rax; mov 0x80(%rsi),%rax */
+    {"carried: xchg", CODE("\x48\x87\xfe\x48\x8b\x07\x48\x8b\x86\x80\x00\x00\x00"),
+     .expect = {READ(RSI, 8), READ(RDI + 0x80, 8)}},
+    /* xchg %di,%si; mov (%rdi),%rax; mov (%rsi),%rax */
+    {"near miss: xchg of 16 bits loses both", CODE("\x66\x87\xfe\x48\x8b\x07\x48\x8b\x06")},
+    /* xchg %rdi,(%rsi); mov (%rdi),%rax */
+    {"near miss: xchg with memory loses the register", CODE("\x48\x87\x3e\x48\x8b\x07"),
+     .expect = {BOTH(RSI, 8)}},
+    /* lea 0x40(%rdi,%rsi,4),%rax; mov 8(%rax),%rcx */
+    {"carried: lea of base and index", CODE("\x48\x8d\x44\xb7\x40\x48\x8b\x48\x08"),
+     .expect = {READ(RDI + 4 * RSI + 0x48, 8)}},
+    /* lea (%rdi,%rsi,4),%rax; mov (%rax,%r8,8),%rcx */
+    {"carried: lea and one more index", CODE("\x48\x8d\x04\xb7\x4a\x8b\x0c\xc0"),
+     .expect = {READ(RDI + 4 * RSI + 8 * R8, 8)}},
+    /* lea (%rdi,%rsi,4),%rax; lea (%rax,%r8,8),%rax; mov (%rax,%r9),%rcx */
+    {"near miss: a sum of four registers is too much",
+     CODE("\x48\x8d\x04\xb7\x4a\x8d\x04\xc0\x4a\x8b\x0c\x08")},
+    /* lea 0x1000(%rip),%rax; mov (%rax,%rcx,8),%rdx */
+    {"carried: rip-relative table", CODE("\x48\x8d\x05\x00\x10\x00\x00\x48\x8b\x14\xc8"),
+     .set = {SET(RCX, 5)}, .expect = {READ(IP + 7 + 0x1000 + 40, 8)}},
+    /* lea 4(%rdi),%eax; mov (%rax),%rcx */
+    {"carried: lea to 32 bits is cut", CODE("\x8d\x47\x04\x48\x8b\x08"),
+     .set = {SET(RDI, 0x7ffffffffffe)}, .expect = {READ(2, 8)}},
+    /* lea (%edi),%rax; mov (%rax),%rcx */
+    {"carried: lea of a 32-bit address is cut", CODE("\x67\x48\x8d\x07\x48\x8b\x08"),
+     .set = {SET(RDI, 0x7f0012345678)}, .expect = {READ(0x12345678, 8)}},
+    /* mov %esi,%esi; mov (%rdi,%rsi,8),%rax */
+    {"carried: an index extended by zeros", CODE("\x89\xf6\x48\x8b\x04\xf7"),
+     .set = {SET(RSI, 0xabcd00000003)}, .expect = {READ(RDI + 24, 8)}},
+    /* movslq %esi,%rsi; mov (%rdi,%rsi,8),%rax */
+    {"carried: an index extended by its sign", CODE("\x48\x63\xf6\x48\x8b\x04\xf7"),
+     .set = {SET(RSI, 0xabcdfffffffd)}, .expect = {READ(RDI - 24, 8)}},
+    /* movzbl %al,%eax; mov (%rdi,%rax,8),%rax */
+    {"carried: a byte", CODE("\x0f\xb6\xc0\x48\x8b\x04\xc7"), .set = {SET(RAX, 0x1203)},
+     .expect = {READ(RDI + 24, 8)}},
+    /* movzbl %ah,%eax; mov (%rdi,%rax,8),%rax */
+    {"near miss: a high byte", CODE("\x0f\xb6\xc4\x48\x8b\x04\xc7")},
+    /* cltq; mov (%rdi,%rax,4),%ecx */
+    {"carried: cltq", CODE("\x48\x98\x8b\x0c\x87"), .set = {SET(RAX, 0xfffffffe)},
+     .expect = {READ(RDI - 8, 4)}},
+    /* shl $4,%rcx; add %rdi,%rcx; mov 8(%rcx),%rax */
+    {"carried: shift and add", CODE("\x48\xc1\xe1\x04\x48\x01\xf9\x48\x8b\x41\x08"),
+     .set = {SET(RCX, 9)}, .expect = {READ(RDI + 152, 8)}},
+    /* sub %rsi,%rdi; mov (%rdi),%rax */
+    {"carried: a difference", CODE("\x48\x29\xf7\x48\x8b\x07"), .expect = {READ(RDI - RSI, 8)}},
+    /* sub %rdi,%rdi; mov 0x2000(%rdi),%rax */
+    {"carried: a register less itself", CODE("\x48\x29\xff\x48\x8b\x87\x00\x20\x00\x00"),
+     .expect = {READ(0x2000, 8)}},
+    /* shr $12,%rcx; and $0x3ff,%ecx; mov (%rdi,%rcx,8),%rax */
+    {"carried: shift right and mask",
+     CODE("\x48\xc1\xe9\x0c\x81\xe1\xff\x03\x00\x00\x48\x8b\x04\xcf"),
+     .set = {SET(RCX, 0x12345678)}, .expect = {READ(RDI + 8 * 0x345, 8)}},
+    /* and $0x3f8,%ecx; mov (%rdi,%rcx),%rax */
+    {"carried: mask with zeros on both sides", CODE("\x81\xe1\xf8\x03\x00\x00\x48\x8b\x04\x0f"),
+     .set = {SET(RCX, 0xfffffff7)}, .expect = {READ(RDI + 0x3f0, 8)}},
+    /* and $5,%ecx; mov (%rdi,%rcx),%rax */
+    {"near miss: a mask with a hole", CODE("\x83\xe1\x05\x48\x8b\x04\x0f")},
+    /* imul $40,%rcx,%rcx; mov (%rdi,%rcx),%rax */
+    {"carried: a product", CODE("\x48\x6b\xc9\x28\x48\x8b\x04\x0f"), .set = {SET(RCX, 3)},
+     .expect = {READ(RDI + 120, 8)}},
+    /* imul %rsi,%rcx; mov (%rdi,%rcx),%rax */
+    {"near miss: a product of registers", CODE("\x48\x0f\xaf\xce\x48\x8b\x04\x0f")},
+    /* inc %rcx; neg %rcx; mov (%rdi,%rcx,8),%rax */
+    {"carried: inc and neg", CODE("\x48\xff\xc1\x48\xf7\xd9\x48\x8b\x04\xcf"), .set = {SET(RCX, 1)},
+     .expect = {READ(RDI - 16, 8)}},
+    /* add (%rsi),%rdi; mov (%rdi),%rax */
+    {"near miss: a sum with memory", CODE("\x48\x03\x3e\x48\x8b\x07"), .expect = {READ(RSI, 8)}},
+    /* adc $8,%rdi; mov (%rdi),%rax */
+    {"near miss: a carry bit is not known", CODE("\x48\x83\xd7\x08\x48\x8b\x07")},
+    /* add $8,%dil; mov (%rdi),%rax */
+    {"near miss: add to a byte", CODE("\x40\x80\xc7\x08\x48\x8b\x07")},
+    /* shl %cl,%rdi; mov (%rdi),%rax */
+    {"near miss: shift by a register", CODE("\x48\xd3\xe7\x48\x8b\x07")},
+    /* mov $0,%ecx; rep stosq */
+    {"carried: a count of 0", CODE("\xb9\x00\x00\x00\x00\xf3\x48\xab")},
+    /* mov %rdx,%rcx; rep stosq */
+    {"carried: a count that is 0 in this sample", CODE("\x48\x89\xd1\xf3\x48\xab"),
+     .set = {SET(RDX, 0)}},
+    /* mov %rdx,%rcx; rep stosq */
+    {"carried: a count that is not", CODE("\x48\x89\xd1\xf3\x48\xab"), .set = {SET(RCX, 0)},
+     .expect = {WRITE(RDI, 8)}},
+    /* 1: mov (%rdi),%rax; | add $0x40,%rdi; dec %rcx; jne 1b; mov (%rsi),%rax */
+    {"loop: goes on at its start, with the next address",
+     CODE("\x48\x8b\x07\x48\x83\xc7\x40\x48\xff\xc9\x75\xf4\x48\x8b\x06"), .before = 3,
+     .expect = {READ(RDI + 0x40, 8)}},
+    /* mov (%rbx),%rax; 1: mov (%rdi),%rax; add $0x40,%rdi; dec %rcx; jne 1b; mov (%rsi),%rax */
+    {"loop: seen once around",
+     CODE("\x48\x8b\x03\x48\x8b\x07\x48\x83\xc7\x40\x48\xff\xc9\x75\xf4\x48\x8b\x06"),
+     .expect = {READ(RBX, 8), READ(RDI, 8)}},
+    /* 1: mov (%rdi),%rdi; | test %rdi,%rdi; jne 1b */
+    {"loop: a chase's next step", CODE("\x48\x8b\x3f\x48\x85\xff\x75\xf8"), .before = 3,
      .expect = {READ(RDI, 8)}},
+    /* add $1,%rdi; jne .-0x40; mov (%rsi),%rax */
+    {"near miss: a loop's start out of sight", CODE("\x48\x83\xc7\x01\x75\xbc\x48\x8b\x06")},
+    /* jmp 1f; mov (%rsi),%rax; 1: mov (%rdi),%rax */
+    {"a jump within the code is followed", CODE("\xeb\x03\x48\x8b\x06\x48\x8b\x07"),
+     .expect = {READ(RDI, 8)}},
+    /* mov (%rdi),%rax; jmp . */
+    {"an endless jump ends", CODE("\x48\x8b\x07\xeb\xfe"), .expect = {READ(RDI, 8)}},
+    /* mov %rdi,%rax; mov (%rdi),%rcx; mov 0x40(%rax),%rcx */
+    {"carried: a copy", CODE("\x48\x89\xf8\x48\x8b\x0f\x48\x8b\x48\x40"),
+     .expect = {READ(RDI, 8), READ(RDI + 0x40, 8)}},
     /* mov 0x1000(%rip),%rax */
     {"rip-relative resolves whatever was written", CODE("\x48\x8b\x05\x00\x10\x00\x00"),
      .expect = {READ(IP + 7 + 0x1000, 8)}},
@@ -113,17 +216,20 @@ static const struct x86_case cases[] = {
     {"the stack is followed over add and lea",
      CODE("\x48\x81\xc4\x00\x01\x00\x00\x48\x8d\xa4\x24\x00\x01\x00\x00\x48\x8b\x0c\x24"),
      .expect = {READ(RSP + 0x200, 8)}},
-    /* and $-64,%rsp; mov (%rsp),%rcx */
-    {"near miss: and of the stack pointer", CODE("\x48\x83\xe4\xc0\x48\x8b\x0c\x24")},
+    /* and $-64,%rsp; mov 8(%rsp),%rcx */
+    {"the stack is followed over an alignment", CODE("\x48\x83\xe4\xc0\x48\x8b\x4c\x24\x08"),
+     .set = {SET(RSP, 0x7ffc12345678)}, .expect = {READ(0x7ffc12345648, 8)}},
     /* pop %rsp; mov 0x100(%rsp),%rcx */
     {"near miss: pop rsp", CODE("\x5c\x48\x8b\x8c\x24\x00\x01\x00\x00"), .expect = {READ(RSP, 8)}},
     /* mov %ebp,%esp; mov 0x100(%rsp),%rcx */
-    {"near miss: mov to esp", CODE("\x89\xec\x48\x8b\x8c\x24\x00\x01\x00\x00")},
+    {"carried: mov to esp clears the upper half", CODE("\x89\xec\x48\x8b\x8c\x24\x00\x01\x00\x00"),
+     .set = {SET(RBP, 0xab00001000)}, .expect = {READ(0x1100, 8)}},
     /* add $16,%esp; mov 0x100(%rsp),%rcx */
-    {"near miss: add to esp clears the upper half",
-     CODE("\x83\xc4\x10\x48\x8b\x8c\x24\x00\x01\x00\x00")},
-    /* leave; ret */
-    {"leave reads at rbp, the stack is lost", CODE("\xc9\xc3"), .expect = {READ(RBP, 8)}},
+    {"carried: add to esp clears the upper half",
+     CODE("\x83\xc4\x10\x48\x8b\x8c\x24\x00\x01\x00\x00"), .expect = {READ(0x110, 8)}},
+    /* leave; mov 0x100(%rsp),%rcx */
+    {"leave reads at rbp, the stack goes on behind it",
+     CODE("\xc9\x48\x8b\x8c\x24\x00\x01\x00\x00"), .expect = {READ(RBP, 8), READ(RBP + 0x108, 8)}},
     /* popq 0x100(%rsp) */
     {"pop to a stack-relative place", CODE("\x8f\x84\x24\x00\x01\x00\x00"),
      .expect = {WRITE(RSP + 0x108, 8), READ(RSP, 8)}},
@@ -145,7 +251,9 @@ static const struct x86_case cases[] = {
     /* ret; mov (%rsi),%rax */
     {"ret ends the line", CODE("\xc3\x48\x8b\x06"), .expect = {READ(RSP, 8)}},
     /* jmp .+64; mov (%rsi),%rax */
-    {"jmp ends the line", CODE("\xeb\x3e\x48\x8b\x06")},
+    {"a jump out of the code ends the line", CODE("\xeb\x3e\x48\x8b\x06")},
+    /* jmp *%rax; mov (%rsi),%rax */
+    {"a jump to a register ends the line", CODE("\xff\xe0\x48\x8b\x06")},
     /* syscall; mov (%rsi),%rax */
     {"syscall ends the line", CODE("\x0f\x05\x48\x8b\x06")},
     /* int3; mov (%rsi),%rax */
@@ -206,9 +314,9 @@ static const struct x86_case cases[] = {
     /* btq $3,(%rdi) */
     {"near miss: bt with an immediate stays", CODE("\x48\x0f\xba\x27\x03"),
      .expect = {READ(RDI, 8)}},
-    /* mov $1,%eax; bt %rax,(%rdi) */
-    {"near miss: bt whose bit number was overwritten",
-     CODE("\xb8\x01\x00\x00\x00\x48\x0f\xa3\x07")},
+    /* mov (%rsi),%eax; bt %rax,(%rdi) */
+    {"near miss: bt whose bit number was overwritten", CODE("\x8b\x06\x48\x0f\xa3\x07"),
+     .expect = {READ(RSI, 4)}},
     /* xsave (%rdi) */
     {"xsave area", CODE("\x0f\xae\x27"), .expect = {BOTH(RDI, 576)}},
     /* lock cmpxchg16b (%rdi) */

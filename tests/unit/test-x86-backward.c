@@ -21,9 +21,15 @@ static const struct x86_case cases[] = {
     {"32-bit pusha and popa", CODE("\x60\x61\x8b\x84\x24\x00\x01\x00\x00\x8b\x03"),
      .is_32bit = true, .set = {SET(RSP, 0x11000020)},
      .expect = {BOTH(0x11000000, 32), READ(0x11000120, 4)}},
-    /* inc %eax; mov (%edi),%ecx; mov (%eax),%ecx */
-    {"32-bit inc is no prefix", CODE("\x40\x8b\x0f\x8b\x08"), .is_32bit = true,
-     .expect = {READ(EDI, 4)}},
+    /* inc %eax; mov (%edi),%ecx; mov 0x100(%eax),%ecx */
+    {"32-bit inc is no prefix", CODE("\x40\x8b\x0f\x8b\x88\x00\x01\x00\x00"), .is_32bit = true,
+     .set = {SET(RAX, 0xffffffffff)}, .expect = {READ(EDI, 4), READ(0x100, 4)}},
+    /* lea (%eax,%ecx,4),%edx; mov (%edx),%edx */
+    {"32-bit sums wrap", CODE("\x8d\x14\x88\x8b\x12"), .is_32bit = true,
+     .set = {SET(RAX, 0xfffff000), SET(RCX, 0x1000)}, .expect = {READ(0x3000, 4)}},
+    /* sar $2,%eax; mov (%eax),%edx */
+    {"32-bit shifts see no upper half", CODE("\xc1\xf8\x02\x8b\x10"), .is_32bit = true,
+     .set = {SET(RAX, 0x100004000)}, .expect = {READ(0x1000, 4)}},
     /* addr16 mov 4(%bx,%si),%ecx */
     {"16-bit addressing", CODE("\x67\x8b\x48\x04"), .is_32bit = true,
      .set = {SET(RBX, 0x7fff), SET(RSI, 0x7fff)}, .expect = {READ(0x0002, 4)}},
@@ -168,6 +174,18 @@ static const struct x86_case cases[] = {
           "\x03\x48\x8b\x4e\x08"
           "\x48\x03\x07\xeb\xfb"),
      .before = 27, .backward = true, .expect = {READ(RDI, 8)}},
+    /* (6 instructions); 1: mov (%rdi),%rax | add $0x40,%rdi; dec %rcx; jne 1b */
+    {"backward: in a loop the address it had counts, not the next",
+     CODE("\x48\x89\xe5\x45\x31\xf6\x49\x81\xc6\x45\x23\x01\x00\x4d\x29\xfe\x4d\x89\xf5\x49\xc1\xe5"
+          "\x03\x48\x8b\x07"
+          "\x48\x83\xc7\x40\x48\xff\xc9\x75\xf4"),
+     .before = 26, .backward = true, .expect = {BACK_READ(RDI, 8)}},
+    /* (6 instructions); 1: mov (%rdi),%rdi | test %rdi,%rdi; jne 1b */
+    {"backward: a chase that lost its address gives the next",
+     CODE("\x48\x89\xe5\x45\x31\xf6\x49\x81\xc6\x45\x23\x01\x00\x4d\x29\xfe\x4d\x89\xf5\x49\xc1\xe5"
+          "\x03\x48\x8b\x3f"
+          "\x48\x85\xff\x75\xf8"),
+     .before = 26, .backward = true, .expect = {READ(RDI, 8)}},
     /* mov (%rdi),%rax */
     {"backward: nothing before the IP", CODE("\x48\x8b\x07"), .backward = true,
      .expect = {READ(RDI, 8)}},

@@ -1,12 +1,14 @@
 #pragma once
 /*
- * The timer source on a ring in memory and the model of one process: its code, some pages of which
- * cannot be read, and what the sink got.
+ * The timer source on the fake kernel with one CPU, and the model of one process: its code, some
+ * pages of which cannot be read, and what the sink got.
  */
 #include "ring-memory.h"
 
 #include <semaphore.h>
 
+#include "fake_host.h"
+#include "fake_perf.h"
 #include "numabd/sample.h"
 
 #define PAGE UINT64_C(4096)
@@ -29,7 +31,8 @@ struct timer_world {
     struct access accesses[64];
     size_t n_accesses;
 
-    struct ring_memory memory;
+    struct fake_perf perf;
+    struct fake_host files; /* of the scope */
     struct host host;
     struct host_ops host_ops;
     struct worker_pool *pool;
@@ -42,6 +45,10 @@ void timer_world_close(struct timer_world *world);
 
 /* Writes code at an address. */
 void timer_world_code(struct timer_world *world, uint64_t at, const uint8_t *bytes, size_t size);
+/* A round with the process as the only target, at the rate. */
+void timer_world_round(struct timer_world *world, unsigned rate_hz);
+/* Puts a record of any kind into the ring; a sample gets the event's id. */
+void timer_world_write(struct timer_world *world, const void *record, size_t size);
 /* Puts a sample into the ring. */
 void timer_world_sample(struct timer_world *world, pid_t pid, uint64_t ip);
 void timer_world_drain(struct timer_world *world);

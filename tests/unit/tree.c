@@ -83,6 +83,14 @@ void tree_add(struct tree *tree, const struct tree_file *files, size_t n)
         tree_add_one(tree, &files[i]);
 }
 
+void tree_link(struct tree *tree, const char *path, const char *target)
+{
+    CLEANUP(freep) char *full = make_parents(tree, path);
+
+    assert_true(unlink(full) == 0 || errno == ENOENT);
+    assert_int_equal(symlink(target, full), 0);
+}
+
 void tree_remove(struct tree *tree, const char *path)
 {
     CLEANUP(freep) char *full = make_parents(tree, path);

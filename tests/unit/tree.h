@@ -19,4 +19,6 @@ void tree_deinit(struct tree *tree);
 
 void tree_add(struct tree *tree, const struct tree_file *files, size_t n);
 void tree_write(struct tree *tree, const char *path, const char *content, size_t size);
+/* A symbolic link; what was there goes. */
+void tree_link(struct tree *tree, const char *path, const char *target);
 void tree_remove(struct tree *tree, const char *path);

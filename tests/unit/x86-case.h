@@ -1,8 +1,8 @@
 #pragma once
 /*
- * Tables of code bytes and the accesses that x86_address_resolve must find in them. The bytes come
- * from an assembler; each case starts with what it was given. Registers hold values far apart, so
- * that an address names the registers that made it.
+ * Tables of code bytes and the accesses that decoding and evaluating must find in them. The bytes
+ * come from an assembler; each case starts with what it was given. Registers hold values far apart,
+ * so that an address names the registers that made it.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -88,7 +88,7 @@ struct x86_case {
 
 static inline struct x86_state x86_case_state(const struct x86_case *test)
 {
-    struct x86_state state = {.ip = IP, .is_32bit = test->is_32bit};
+    struct x86_state state = {.ip = IP};
 
     for (unsigned i = 0; i < 16; i++)
         state.gpr[i] = test->is_32bit ? GPR32(i) : GPR(i);
@@ -115,13 +115,20 @@ static inline void x86_case_test(void **state_unused)
     struct x86_state state = x86_case_state(test);
     struct x86_access found[X86_ACCESSES_MAX];
     uint8_t *bytes = malloc(test->size); /* so that a read beyond it is seen */
-    struct x86_code code = {.bytes = bytes, .size = test->size, .start = IP - test->before};
+    const struct x86_code code = {
+        .bytes = bytes,
+        .size = test->size,
+        .ip = test->before,
+        .is_32bit = test->is_32bit,
+    };
+    struct x86_line line;
     size_t n, n_expect = 0;
     bool same;
 
     memcpy(bytes, test->bytes, test->size);
-    n = x86_address_resolve(&code, &state, test->backward, found);
+    x86_line_decode(&line, &code, test->backward);
     free(bytes);
+    n = x86_operands_evaluate(line.operands, line.n, &state, found);
     while (test->expect[n_expect].size)
         n_expect++;
     same = n == n_expect;

@@ -84,6 +84,24 @@ stop() {
     done
 }
 
+# conf [DAEMON [SAMPLING [SECTIONS]]]: writes the configuration. An emulated CPU needs many times
+# longer for a sample than a real one, so both budgets are larger than their defaults.
+conf() {
+    printf '[daemon]\ncpu_budget = 200 %%\n%b\n[sampling]\nsampling_budget = 30 %%\n%b\n%b\n' \
+        "${1-}" "${2-}" "${3-}" >/etc/numabd.conf
+}
+
+# Page faults of a process that needed no I/O.
+minor_faults() {
+    sed 's/.*) //' /proc/"$1"/stat | cut -d' ' -f8
+}
+
+# Local timer interrupts of all CPUs since boot.
+timer_interrupts() {
+    awk '/^ *LOC:/ {for (i = 2; i <= NF; i++) if ($i ~ /^[0-9]+$/) sum += $i} END {print sum}' \
+        /proc/interrupts
+}
+
 # numabd_start [ARGS...]: waits until it answers; its pid is then in $numabd.
 numabd_start() {
     numabd "$@" >$LOG/numabd 2>&1 &
@@ -162,3 +180,4 @@ pages_on() {
 }
 
 failed=0
+conf

@@ -32,11 +32,11 @@ target_goes() {
 }
 
 crowd() {
-    printf '[daemon]\nmin_rss = 0 B\n' >/tmp/numabd.conf
+    conf 'min_rss = 0 B'
     bench work numa02 --pin --placement node:0 --size 64 --seconds 180 --pages 4k
     short_lived 50 20 >$LOG/crowd 2>&1 &
     crowd=$!
-    numabd_start --config /tmp/numabd.conf
+    numabd_start
     ROUNDS=20
     check "50 short processes a second: the workload converges" "$(remote work) %" converge work
     ROUNDS=12

@@ -8,7 +8,7 @@
  * newline, blanks at their end included; they begin with "/", "[" or a word, so that the padding
  * before them is no part of them.
  */
-#include "attribute/maps.h"
+#include "util/maps.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -1,0 +1,145 @@
+/*
+ * move_pages(2): pages of one chunk that follow each other are taken together. Nothing ever refuses
+ * here but what is shared; refusals in all their forms are the unit model's (unit/model_pages.c).
+ *
+ * Costs: 1 GiB in 4 KiB pages takes 1 s, as numabd guesses before it has learned; the fixed cost
+ * is that of draining the lists of every CPU on an idle host.
+ */
+#include <errno.h>
+#include <numaif.h>
+#include <string.h>
+
+#include "sim/view.h"
+
+#define CALL_NSEC 70000
+#define QUERY_PAGE_NSEC 100
+#define MOVE_PAGE_NSEC 3815
+#define MOVE_HUGE_NSEC 250000 /* copying 2 MiB at 8 GiB a second */
+
+struct mover {
+    struct sim_machine *machine;
+    struct sim_process *process;
+    struct sim_vma *vma; /* that the last page lay in */
+    int flags;
+};
+
+static bool mover_find(struct mover *mover, uint64_t addr)
+{
+    const struct sim_vma *vma = mover->vma;
+
+    if (!vma || addr < vma->start || addr >= vma->start + vma->object->n_pages * SIM_PAGE_BYTES)
+        mover->vma = sim_process_find_vma(mover->process, addr);
+    return mover->vma != NULL;
+}
+
+static uint64_t mover_page(const struct mover *mover, uint64_t addr)
+{
+    return (addr - mover->vma->start) / SIM_PAGE_BYTES;
+}
+
+/* How many of the n addresses follow the first one in its chunk. */
+static size_t count_run(void *const *pages, const int *nodes, size_t n, uint64_t first)
+{
+    size_t most = SIM_CHUNK_PAGES - first % SIM_CHUNK_PAGES, i = 1;
+    uint64_t addr = (uint64_t)(uintptr_t)pages[0];
+
+    n = n < most ? n : most;
+    while (i < n && (uint64_t)(uintptr_t)pages[i] == addr + i * SIM_PAGE_BYTES &&
+           (!nodes || nodes[i] == nodes[0]))
+        i++;
+    return i;
+}
+
+static int check_target(const struct sim_machine *machine, int node)
+{
+    if (node < 0 || node >= machine->shape.n_nodes || !machine->nodes[node].total)
+        return -ENODEV;
+    return 0;
+}
+
+/* Return: 0, the status of all n pages, or 1 when the node is full. */
+static int mover_move(struct mover *mover, uint64_t first, uint64_t n, int node)
+{
+    struct sim_machine *machine = mover->machine;
+    struct sim_object *object = mover->vma->object;
+    bool shared = object->n_mappers > 1 && !(mover->flags & MPOL_MF_MOVE_ALL);
+    uint64_t arrived = machine->nodes[node].n_arrived, cost;
+
+    if (shared || strcmp(mover->vma->policy, "default"))
+        machine->tally.n_forbidden += n;
+    if (shared)
+        return -EACCES;
+    if (!sim_object_move(object, machine->nodes, first, n, node))
+        return 1;
+    arrived = machine->nodes[node].n_arrived - arrived;
+    cost = object->huge ? arrived / SIM_CHUNK_PAGES * MOVE_HUGE_NSEC : arrived * MOVE_PAGE_NSEC;
+    machine->tally.cpu_nsec += cost;
+    machine->tally.moving_nsec += cost;
+    return 0;
+}
+
+static void write_nodes(const struct mover *mover, uint64_t first, size_t n, int *status)
+{
+    for (size_t i = 0; i < n; i++) {
+        int node = sim_object_node(mover->vma->object, first + i);
+
+        status[i] = node == SIM_ABSENT ? -ENOENT : node;
+    }
+}
+
+static void write_all(int *status, size_t n, int value)
+{
+    for (size_t i = 0; i < n; i++)
+        status[i] = value;
+}
+
+/* One run of pages; *np: how many. Return: 0 or what the whole call returns. */
+static int mover_take(struct mover *mover, void *const *pages, const int *nodes, int *status,
+                      size_t *np)
+{
+    uint64_t first;
+    int r = 0;
+
+    if (!mover_find(mover, (uint64_t)(uintptr_t)pages[0])) {
+        *np = 1;
+        status[0] = -EFAULT;
+        return 0;
+    }
+    first = mover_page(mover, (uint64_t)(uintptr_t)pages[0]);
+    *np = count_run(pages, nodes, *np, first);
+    if (nodes && (r = check_target(mover->machine, nodes[0])))
+        return r;
+    if (nodes)
+        r = mover_move(mover, first, *np, nodes[0]);
+    if (r > 0)
+        return -ENOMEM;
+    if (r)
+        write_all(status, *np, r);
+    else
+        write_nodes(mover, first, *np, status);
+    return 0;
+}
+
+long sim_move_pages(void *self, pid_t pid, size_t n, void *const *pages, const int *nodes,
+                    int *status, int flags)
+{
+    struct sim_machine *machine = self;
+    struct mover mover = {
+        .machine = machine, .process = sim_machine_find(machine, pid), .flags = flags};
+    int r = 0;
+
+    machine->tally.cpu_nsec += CALL_NSEC + n * QUERY_PAGE_NSEC;
+    if (nodes) {
+        machine->tally.moving_nsec += CALL_NSEC + n * QUERY_PAGE_NSEC;
+        machine->tally.n_moves++;
+    } else {
+        machine->tally.n_queries++;
+    }
+    if (!mover.process)
+        return -ESRCH;
+    for (size_t i = 0, taken; i < n && !r; i += taken) {
+        taken = n - i;
+        r = mover_take(&mover, &pages[i], nodes ? &nodes[i] : NULL, &status[i], &taken);
+    }
+    return r;
+}
