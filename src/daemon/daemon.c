@@ -32,7 +32,7 @@ bool daemon_is_live(const struct daemon *daemon)
     return strcmp(daemon->options.root, "/") == 0;
 }
 
-void daemon_log_line(void *userdata, const char *line)
+static void log_line(void *userdata, const char *line)
 {
     (void)userdata;
     journal(JOURNAL_WARNING, "%s", line);
@@ -106,7 +106,7 @@ static struct access_sink daemon_sink(struct daemon *daemon)
 static int daemon_start_sampler(struct daemon *daemon)
 {
     const struct config *config = pipeline_config(daemon->pipeline);
-    struct sampler_options options = {.log = daemon_log_line, .userdata = daemon};
+    struct sampler_options options = {.log = log_line, .userdata = daemon};
     struct sampler *sampler = NULL;
     char why[256];
     int r;
@@ -220,7 +220,7 @@ static int daemon_new_pipeline(struct daemon *daemon, struct config *config)
         .config = config,
         .self_pid = getpid(),
         .now = nsec_now(),
-        .log = daemon_log_line,
+        .log = log_line,
         .userdata = daemon,
     };
 

@@ -28,9 +28,6 @@ struct daemon {
 
 bool daemon_is_live(const struct daemon *daemon);
 
-/* For pipeline_options.log and sampler_options.log. */
-void daemon_log_line(void *userdata, const char *line);
-
 /* Loads the configuration again. Return: 0, or -EINVAL with one line in message (logged too). */
 int daemon_reload(struct daemon *daemon, char *message, size_t message_size);
 
