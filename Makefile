@@ -28,7 +28,7 @@ say = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
 B := build
 MAINS := src/daemon/main.c src/ctl/main.c
 CTL_SOURCES := $(filter-out $(MAINS),$(wildcard src/ctl/*.c))
-LIB_SOURCES := $(filter-out $(MAINS),$(wildcard src/*.c src/*/*.c))
+LIB_SOURCES := $(filter-out $(MAINS),$(wildcard src/*.c src/*/*.c src/*/*/*.c))
 LIB_OBJECTS := $(LIB_SOURCES:src/%.c=$(B)/obj/%.o)
 ASAN_OBJECTS := $(LIB_SOURCES:src/%.c=$(B)/asan/%.o)
 UNIT_SOURCES := $(wildcard tests/unit/test-*.c)
@@ -45,8 +45,8 @@ BENCH_OBJECTS := $(BENCH_SOURCES:tests/%.c=$(B)/obj/%.o)
 FUZZ_CC ?= clang
 FUZZ_SOURCES := $(wildcard $(addprefix src/,config*.c topology*.c util/maps.c util/procfs.c util/scan.c \
     attribute/numa_maps.c attribute/vmas.c discover/proc_text.c discover/process.c \
-    $(addprefix sample/,cgroup_dir.c cgroup_mounts.c code_cache.c mem_sample.c perf_ring.c perf_sample.c \
-        qemu_*.c replay_*.c trace*.c x86_*.c)))
+    $(addprefix sample/,scope/cgroup_*.c timer/code_cache.c timer/x86_*.c mem/mem_sample.c perf/perf_ring.c \
+        perf/perf_sample.c kvm/qemu_*.c trace/replay_*.c trace/trace*.c)))
 FUZZ_OBJECTS := $(FUZZ_SOURCES:src/%.c=$(B)/fuzz/obj/%.o)
 FUZZ_PROGRAMS := $(patsubst tests/fuzz/%.c,$(B)/fuzz/bin/%,$(wildcard tests/fuzz/*.c))
 VM_PROGRAMS := $(patsubst tests/vm/programs/%.c,$(B)/bin/%,$(wildcard tests/vm/programs/*.c))

@@ -17,9 +17,9 @@
 #include "daemon/privilege.h"
 #include "numabd/pipeline.h"
 #include "report/journal.h"
-#include "sample/recorder.h"
 #include "sample/sample_cost.h"
 #include "sample/sources.h"
+#include "sample/trace/recorder.h"
 #include "util/nsec.h"
 
 /* At the end requests get so long; systemd allows 90 s. */

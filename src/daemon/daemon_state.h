@@ -9,7 +9,7 @@
 #include "daemon/control.h"
 #include "daemon/daemon.h"
 #include "numabd/pipeline.h"
-#include "sample/recorder.h"
+#include "sample/trace/recorder.h"
 
 struct daemon {
     struct daemon_options options;

@@ -15,7 +15,7 @@
 #include "numabd/pipeline.h"
 #include "report/listing.h"
 #include "report/text.h"
-#include "sample/replay_world.h"
+#include "sample/trace/replay_world.h"
 #include "util/worker.h"
 
 struct replay {

@@ -17,7 +17,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "sample/cgroup_mounts.h"
+#include "sample/scope/cgroup_mounts.h"
 #include "util/procfs.h"
 
 /* Entries of /proc/PID/pagemap (Documentation/admin-guide/mm/pagemap.rst). */

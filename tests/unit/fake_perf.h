@@ -3,7 +3,7 @@
  * A kernel for perf_scope: CPUs that go offline, cgroups that are removed, threads that end, limits
  * that are reached; with rings in memory that the test writes to.
  */
-#include "sample/perf_kernel.h"
+#include "sample/perf/perf_kernel.h"
 
 #define FAKE_PERF_EVENTS 2048
 #define FAKE_PERF_CPUS 16

@@ -17,9 +17,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "sample/fault_record.h"
-#include "sample/perf_scope.h"
-#include "sample/write_fault.h"
+#include "sample/fault/fault_record.h"
+#include "sample/fault/write_fault.h"
+#include "sample/scope/perf_scope.h"
 #include "util/nsec.h"
 #include "util/procfs.h"
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sample/perf_sample.h"
+#include "sample/perf/perf_sample.h"
 #include "util/array.h"
 
 void scope_rig_init(struct scope_rig *rig)

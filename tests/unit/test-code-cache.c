@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "sample/code_cache.h"
+#include "sample/timer/code_cache.h"
 
 #define BYTES (X86_BEFORE_BYTES + X86_AFTER_BYTES)
 #define IP X86_BEFORE_BYTES

@@ -23,9 +23,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "sample/fault_probe.h"
-#include "sample/fault_record.h"
-#include "sample/perf_ring.h"
+#include "sample/fault/fault_probe.h"
+#include "sample/fault/fault_record.h"
+#include "sample/perf/perf_ring.h"
 #include "sample/proc_usage.h"
 #include "util/cleanup.h"
 #include "util/nsec.h"

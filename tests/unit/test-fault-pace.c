@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "sample/fault_pace.h"
+#include "sample/fault/fault_pace.h"
 #include "util/array.h"
 
 /* A fault costs 1 us, a window is a second. One busy CPU may lose 10 ms a second. */

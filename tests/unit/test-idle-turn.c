@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sample/idle_batch.h"
-#include "sample/idle_budget.h"
-#include "sample/idle_turn.h"
+#include "sample/idle/idle_batch.h"
+#include "sample/idle/idle_budget.h"
+#include "sample/idle/idle_turn.h"
 #include "util/array.h"
 #include "util/nsec.h"
 

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "sample/mem_bound.h"
-#include "sample/mem_weight.h"
+#include "sample/mem/mem_bound.h"
+#include "sample/mem/mem_weight.h"
 #include "util/array.h"
 #include "util/nsec.h"
 

@@ -7,7 +7,7 @@
 
 #include "fake_host.h"
 #include "mutate.h"
-#include "sample/mem_reader.h"
+#include "sample/mem/mem_reader.h"
 #include "util/array.h"
 #include "util/nsec.h"
 

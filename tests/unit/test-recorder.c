@@ -17,8 +17,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "sample/recorder.h"
-#include "sample/trace_read.h"
+#include "sample/trace/recorder.h"
+#include "sample/trace/trace_read.h"
 #include "tree.h"
 #include "util/array.h"
 #include "util/procfs.h"

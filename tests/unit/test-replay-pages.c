@@ -10,8 +10,8 @@
 
 #include <errno.h>
 
-#include "sample/replay_pages.h"
-#include "sample/trace.h"
+#include "sample/trace/replay_pages.h"
+#include "sample/trace/trace.h"
 
 #define PAGE UINT64_C(4096)
 #define PID 4711

@@ -16,7 +16,7 @@
 #include "daemon/replay.h"
 #include "model_run.h"
 #include "numabd/decide.h"
-#include "sample/recorder.h"
+#include "sample/trace/recorder.h"
 #include "util/array.h"
 
 #define MOVES_MAX 4096

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "sample/scope_ring.h"
+#include "sample/scope/scope_ring.h"
 #include "util/array.h"
 
 enum {

@@ -23,8 +23,8 @@
 #include <cmocka.h>
 
 #include "numabd/host.h"
-#include "sample/cgroup_mounts.h"
-#include "sample/perf_scope.h"
+#include "sample/scope/cgroup_mounts.h"
+#include "sample/scope/perf_scope.h"
 #include "util/cleanup.h"
 #include "util/nsec.h"
 #include "util/procfs.h"

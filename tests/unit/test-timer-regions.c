@@ -21,9 +21,9 @@
 
 #include <cmocka.h>
 
-#include "sample/perf_ring.h"
-#include "sample/perf_sample.h"
-#include "sample/timer_resolve.h"
+#include "sample/perf/perf_ring.h"
+#include "sample/perf/perf_sample.h"
+#include "sample/timer/timer_resolve.h"
 #include "util/array.h"
 #include "util/cleanup.h"
 

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "sample/timer_resolve.h"
+#include "sample/timer/timer_resolve.h"
 
 #define PAGE UINT64_C(4096)
 #define IP (PAGE + 0x800)

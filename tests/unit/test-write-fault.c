@@ -4,9 +4,9 @@
  */
 #include "fault_world.h"
 
-#include "sample/fault_guard.h"
-#include "sample/fault_pace.h"
-#include "sample/fault_window.h"
+#include "sample/fault/fault_guard.h"
+#include "sample/fault/fault_pace.h"
+#include "sample/fault/fault_window.h"
 #include "util/array.h"
 
 #define PID 4711
