@@ -110,6 +110,7 @@ struct range {
     uint64_t residency_nsec; /* 0 = unknown */
     uint64_t sampled_nsec;   /* the last sample that was counted, and its thread */
     pid_t sampled_tid;
+    unsigned n_exact; /* since the last pass: samples whose thread and address are certain */
     struct thread_mask threads;     /* that used it in this mask window or the one before */
     struct thread_mask threads_now; /* in this one */
     bool bound_thread; /* a thread with a policy of its own was among them, ever: its owner's */

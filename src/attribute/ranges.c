@@ -73,6 +73,7 @@ int range_add(struct range *range, const struct access *access, int node, unsign
 
     if (r < 0)
         return r;
+    range->n_exact += n > 0 && access->source == ACCESS_SOURCE_WRITE_FAULT;
     range->sampled_nsec = access->when_nsec;
     range->sampled_tid = access->tid;
     thread_mask_set(&range->threads, slot);
@@ -103,14 +104,23 @@ static void claim_pass(struct claim *claim, int node, uint64_t now)
     claim->shared = false;
 }
 
+/* Does a certain source say that a single thread uses it, and does no memory say otherwise? */
+static bool range_has_one_user(const struct range *range, int node)
+{
+    double others = tally_total_n(&range->history) - tally_n(&range->history, node);
+
+    return range->n_exact >= CLAIM_EXACT && thread_mask_count(&range->threads) == 1 && others < 0.5;
+}
+
 static void claim_judge(struct range *range, double min_share, uint64_t now)
 {
     double total = tally_total_n(&range->window);
     int best = tally_best(&range->window);
     double hits = tally_n(&range->window, best);
 
-    if (wilson_lower(hits, total, CLAIM_Z) > min_share) {
+    if (wilson_lower(hits, total, CLAIM_Z) > min_share || range_has_one_user(range, best)) {
         claim_pass(&range->claim, best, now);
+        range->n_exact = 0;
         tally_clear(&range->window);
         tally_clear(&range->history);
         return;
