@@ -153,6 +153,33 @@ const struct code_cache_counts *code_cache_counts(const struct code_cache *cache
     return &cache->counts;
 }
 
+struct code_shelf {
+    unsigned n_refs;          /* atomic */
+    struct code_cache *cache; /* atomic */
+};
+
+struct code_shelf *code_shelf_new(void)
+{
+    struct code_shelf *shelf = calloc(1, sizeof *shelf);
+
+    return shelf ? code_shelf_ref(shelf) : NULL;
+}
+
+struct code_shelf *code_shelf_ref(struct code_shelf *shelf)
+{
+    __atomic_add_fetch(&shelf->n_refs, 1, __ATOMIC_RELAXED);
+    return shelf;
+}
+
+struct code_shelf *code_shelf_unref(struct code_shelf *shelf)
+{
+    if (shelf && __atomic_sub_fetch(&shelf->n_refs, 1, __ATOMIC_ACQ_REL) == 0) {
+        code_cache_free(shelf->cache);
+        free(shelf);
+    }
+    return NULL;
+}
+
 int code_shelf_take(struct code_shelf *shelf, struct code_cache **cachep)
 {
     *cachep = __atomic_exchange_n(&shelf->cache, NULL, __ATOMIC_ACQUIRE);
@@ -162,9 +189,4 @@ int code_shelf_take(struct code_shelf *shelf, struct code_cache **cachep)
 void code_shelf_give(struct code_shelf *shelf, struct code_cache *cache)
 {
     code_cache_free(__atomic_exchange_n(&shelf->cache, cache, __ATOMIC_ACQ_REL));
-}
-
-void code_shelf_deinit(struct code_shelf *shelf)
-{
-    shelf->cache = code_cache_free(shelf->cache);
 }

@@ -40,12 +40,13 @@ const struct code_cache_counts *code_cache_counts(const struct code_cache *cache
 /*
  * A place for one cache that several threads use in turn, without locks: who takes it has it alone.
  * Who finds none, because a worker that is lost took it and may never give it back, starts anew; of
- * two that come back one is kept. Zero is empty.
+ * two that come back one is kept. It is counted, since a lost worker may come back last of all.
  */
-struct code_shelf {
-    struct code_cache *cache; /* atomic */
-};
+struct code_shelf;
+
+struct code_shelf *code_shelf_new(void); /* empty, with one reference; NULL without memory */
+struct code_shelf *code_shelf_ref(struct code_shelf *shelf);
+struct code_shelf *code_shelf_unref(struct code_shelf *shelf); /* NULL is allowed */
 
 int code_shelf_take(struct code_shelf *shelf, struct code_cache **cachep); /* 0 or -ENOMEM */
 void code_shelf_give(struct code_shelf *shelf, struct code_cache *cache);  /* takes it over */
-void code_shelf_deinit(struct code_shelf *shelf);

@@ -10,8 +10,7 @@
  *     scope -> filling (one per process) -> in flight (one per process) -> sink
  *
  * Requests can outlive the source: a lost worker may give one back at any time. What they share
- * with it is only the link, which is counted, and which no longer leads to the source once that is
- * freed.
+ * with it is counted: the link (source_link.h) and the shelf of decoded code.
  */
 #include "sample/timer/timer.h"
 
@@ -26,6 +25,7 @@
 #endif
 
 #include "sample/scope/perf_scope.h"
+#include "sample/source_link.h"
 #include "sample/timer/timer_resolve.h"
 #include "util/array.h"
 #include "util/nsec.h"
@@ -36,15 +36,10 @@
 #define REQUEST_TIMEOUT_NSEC (2 * NSEC_PER_SEC)
 #define REQUEST_LANE 0
 
-struct timer_link {
-    unsigned n_refs;         /* atomic: workers give up theirs too */
-    struct timer *timer;     /* loop thread only; NULL once it is freed */
-    struct code_shelf shelf; /* workers only */
-};
-
 struct timer_request {
     struct work work;
-    struct timer_link *link;
+    struct source_link *link;
+    struct code_shelf *shelf;
     struct host host;
     bool backward;
     struct timer_sample *samples;
@@ -66,25 +61,18 @@ struct timer {
     bool backward;
     struct perf_scope *scope;
     struct sample_counts counts;
-    struct timer_link *link;
+    struct source_link *link;
+    struct code_shelf *shelf;        /* the workers' */
     struct timer_process *processes; /* ascending pids */
     size_t n_processes, cap;
 };
-
-static struct timer_link *link_unref(struct timer_link *link)
-{
-    if (link && __atomic_sub_fetch(&link->n_refs, 1, __ATOMIC_ACQ_REL) == 0) {
-        code_shelf_deinit(&link->shelf);
-        free(link);
-    }
-    return NULL;
-}
 
 static struct timer_request *request_free(struct timer_request *request)
 {
     if (!request)
         return NULL;
-    link_unref(request->link);
+    source_link_unref(request->link);
+    code_shelf_unref(request->shelf);
     timer_result_deinit(&request->result);
     free(request->samples);
     free(request);
@@ -97,7 +85,7 @@ static void request_work_run(struct work *work)
     struct timer_request *request = (struct timer_request *)work;
 
     request->r = timer_resolve(&request->host, work->pid, request->samples, request->n_samples,
-                               request->backward, &request->link->shelf, &request->result);
+                               request->backward, request->shelf, &request->result);
 }
 
 static void request_work_free(struct work *work)
@@ -159,7 +147,7 @@ static void timer_take_result(struct timer *timer, const struct timer_request *r
 static void request_work_done(struct work *work)
 {
     CLEANUP(request_freep) struct timer_request *request = (struct timer_request *)work;
-    struct timer *timer = request->link->timer;
+    struct timer *timer = request->link->owner;
     struct timer_process *process;
 
     if (!timer)
@@ -191,8 +179,8 @@ static struct timer_request *request_new(struct timer *timer, pid_t pid)
     };
     request->host = timer->host;
     request->backward = timer->backward;
-    request->link = timer->link;
-    __atomic_add_fetch(&timer->link->n_refs, 1, __ATOMIC_RELAXED);
+    request->link = source_link_ref(timer->link);
+    request->shelf = code_shelf_ref(timer->shelf);
     return request;
 }
 
@@ -304,9 +292,8 @@ static struct timer *timer_free(struct timer *timer)
         request_free(timer->processes[i].filling);
     free(timer->processes);
     perf_scope_free(timer->scope);
-    if (timer->link)
-        timer->link->timer = NULL;
-    link_unref(timer->link);
+    source_link_cut(timer->link);
+    code_shelf_unref(timer->shelf);
     free(timer);
     return NULL;
 }
@@ -352,11 +339,10 @@ int timer_new_from_kernel(struct source *source, const struct source_options *op
     timer = calloc(1, sizeof *timer);
     if (!timer)
         return -ENOMEM;
-    timer->link = calloc(1, sizeof *timer->link);
-    if (!timer->link)
+    timer->link = source_link_new(timer);
+    timer->shelf = code_shelf_new();
+    if (!timer->link || !timer->shelf)
         return -ENOMEM;
-    timer->link->n_refs = 1;
-    timer->link->timer = timer;
     timer->options = *options;
     timer->host = *options->host;
     timer->backward = backward;
