@@ -93,6 +93,9 @@ struct sample_round {
     size_t n_targets;
     const struct sample_range *ranges; /* by pid, then ascending */
     size_t n_ranges;
+    /* What sources that are not paid by the rate may cost; both are 0 or more. */
+    double sampling_budget; /* share of a target's CPU time */
+    double cpu_budget;      /* numabd's own CPU time per second, for all it does */
 };
 
 enum {

@@ -321,10 +321,13 @@ static int slot_round(struct sampler *sampler, struct slot *slot, const struct s
 
 int sampler_round(struct sampler *sampler, const struct sample_round *round)
 {
+    struct sample_round paid = *round;
     int r = sampler_choose(sampler, round->now);
 
+    paid.sampling_budget = sampler->sampling_budget;
+    paid.cpu_budget = sampler->cpu_budget;
     for (size_t i = 0; i < sampler->n_slots && !r; i++)
-        r = slot_round(sampler, &sampler->slots[i], round);
+        r = slot_round(sampler, &sampler->slots[i], &paid);
     sampler_explain(sampler);
     return r;
 }

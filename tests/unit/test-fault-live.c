@@ -220,7 +220,7 @@ static void touch_all(const struct touched *touched, int zero_fd)
 static void test_each_first_touch_is_told_once(void **state)
 {
     const struct sample_target self = {.pid = getpid(), .n_threads = 1, .rate_hz = 250};
-    const struct sample_round round = {.targets = &self, .n_targets = 1};
+    const struct sample_round round = {.targets = &self, .n_targets = 1, .sampling_budget = 0.01};
     CLEANUP(fd_closep) int zero_fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
     struct touched touched = {.page_bytes = (size_t)sysconf(_SC_PAGESIZE)};
     struct source_reason reason = {.text = ""};
@@ -343,7 +343,8 @@ static int walk_sample(const struct walk *walk, const struct source *source,
     int r = 0;
 
     while (!r && walk->n_inside == 0) {
-        struct sample_round round = {.now = nsec_now(), .targets = &target, .n_targets = 1};
+        struct sample_round round = {
+            .now = nsec_now(), .targets = &target, .n_targets = 1, .sampling_budget = 0.01};
 
         assert_true(time(NULL) - begin < PATIENCE_SEC);
         r = source->ops->round(source->self, &round, reason);

@@ -20,6 +20,7 @@ static struct fault_bill bill(double clear_msec, uint64_t n_faults, double cpu_s
         .fault_sec = 1e-6,
         .cpu_sec = cpu_sec,
         .window_sec = 1,
+        .budget = 0.01,
     };
 }
 

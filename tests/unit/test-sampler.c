@@ -27,7 +27,8 @@ struct world {
     unsigned n_lines;
     int fd; /* watched by the next source that is made; -1: none */
     unsigned n_drains;
-    unsigned rate_hz; /* that the last one was made with */
+    unsigned rate_hz;                   /* that the last one was made with */
+    double sampling_budget, cpu_budget; /* of the last round */
 };
 
 struct fake {
@@ -40,7 +41,8 @@ static int fake_round(void *self, const struct sample_round *round, struct sourc
 {
     struct fake *fake = self;
 
-    (void)round;
+    fake->world->sampling_budget = round->sampling_budget;
+    fake->world->cpu_budget = round->cpu_budget;
     fake->world->n_rounds[fake->kind]++;
     if (fake->world->round_r[fake->kind] == SOURCE_UNAVAILABLE)
         snprintf(reason->text, sizeof(reason->text), "ring %u is gone", fake->kind);
@@ -149,6 +151,23 @@ static void round_at(struct sampler *sampler, uint64_t second)
     const struct sample_round round = {.now = second * NSEC_PER_SEC};
 
     assert_int_equal(sampler_round(sampler, &round), 0);
+}
+
+static void rounds_tell_what_the_config_allows(void **state)
+{
+    struct world world = {.fd = -1};
+    CLEANUP(sampler_freep) struct sampler *sampler = make_sampler(&world, 3);
+    CLEANUP(config_freep) struct config *config = NULL;
+
+    (void)state;
+    assert_int_equal(config_new_default(&config), 0);
+    config->source_mask = 3;
+    config->sampling_budget_permyriad = 300;
+    config->cpu_budget_permyriad = 500;
+    sampler_configure(sampler, config);
+    round_at(sampler, 2);
+    assert_true(world.sampling_budget == 0.03);
+    assert_true(world.cpu_budget > 0.05 - 1e-9 && world.cpu_budget < 0.05 + 1e-9);
 }
 
 static void spare_is_not_made_beside_a_better_one(void **state)
@@ -398,6 +417,7 @@ static void configured_names_are_those_of_the_sources(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rounds_tell_what_the_config_allows),
         cmocka_unit_test(spare_is_not_made_beside_a_better_one),
         cmocka_unit_test(spare_steps_in_and_out),
         cmocka_unit_test(retries_are_doubled_up_to_ten_minutes),

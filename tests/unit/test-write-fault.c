@@ -141,8 +141,8 @@ static void faults_behind_the_window_count_too(void **state)
         process->cpu_ticks += 100;
     }
     print_message("%llu faults in 100 s\n", (unsigned long long)n_faults);
-    assert_true((double)n_faults * WORLD_FAULT_SEC < 100 * FAULT_BUDGET);
-    assert_true((double)n_faults * WORLD_FAULT_SEC > 100 * FAULT_BUDGET / 4);
+    assert_true((double)n_faults * WORLD_FAULT_SEC < 100 * WORLD_BUDGET);
+    assert_true((double)n_faults * WORLD_FAULT_SEC > 100 * WORLD_BUDGET / 4);
     world_close(&world);
 }
 

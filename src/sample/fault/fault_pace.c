@@ -1,7 +1,8 @@
 /*
- * Worked example: a process that keeps one CPU busy may lose 10 ms a second. 256 MiB cost 7 ms to
- * clear; if it rewrites 16,384 of the 65,536 pages within the second at 0.7 us a fault, that is
- * 18 ms: the interval becomes 2 s, whose budget is 20 ms, and stays there (18 is more than 5).
+ * Worked example: with a budget of 1 % a process that keeps one CPU busy may lose 10 ms a second.
+ * 256 MiB cost 7 ms to clear; if it rewrites 16,384 of the 65,536 pages within the second at 0.7 us
+ * a fault, that is 18 ms: the interval becomes 2 s, whose budget is 20 ms, and stays there (18 is
+ * more than 5).
  */
 #include "sample/fault/fault_pace.h"
 
@@ -18,7 +19,7 @@ double fault_bill_cost(const struct fault_bill *bill)
 uint64_t fault_pace_interval(uint64_t interval_nsec, const struct fault_bill *bill)
 {
     double allowed_sec =
-        FAULT_BUDGET * bill->cpu_sec / bill->window_sec * nsec_to_sec(interval_nsec);
+        bill->budget * bill->cpu_sec / bill->window_sec * nsec_to_sec(interval_nsec);
     double cost_sec = fault_bill_cost(bill);
 
     if (cost_sec > allowed_sec)

@@ -11,9 +11,6 @@
 #define FAULT_INTERVAL_MIN_NSEC FAULT_WINDOW_NSEC
 #define FAULT_INTERVAL_MAX_NSEC (60 * NSEC_PER_SEC)
 
-/* Share of a target's CPU time that clears and faults may cost it: sampling_budget's default. */
-#define FAULT_BUDGET 0.01
-
 /* Measured natively: 27 ms for each GiB of 4 KiB pages. */
 #define FAULT_PAGE_SEC (0.027 / 262144)
 
@@ -24,6 +21,7 @@ struct fault_bill {
     double fault_sec;  /* each */
     double cpu_sec;    /* CPU time of the target in the window */
     double window_sec; /* > 0 */
+    double budget;     /* share of cpu_sec that the cost may be: sampling_budget */
 };
 
 double fault_bill_cost(const struct fault_bill *bill);

@@ -73,7 +73,8 @@ int fault_probe(const struct source_options *options, const struct write_fault_e
 {
     const struct sample_target self = {
         .pid = getpid(), .n_threads = 1, .rate_hz = options->rate_hz};
-    const struct sample_round round = {.now = nsec_now(), .targets = &self, .n_targets = 1};
+    const struct sample_round round = {
+        .now = nsec_now(), .targets = &self, .n_targets = 1, .sampling_budget = 1};
     CLEANUP(probe_deinit) struct probe probe = {0};
     struct perf_scope *scope = NULL;
     int r = probe_init(&probe);

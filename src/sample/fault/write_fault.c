@@ -43,6 +43,7 @@ struct write_fault {
     struct fault_targets targets;
     double sec_per_page; /* of all clears */
     uint64_t now;        /* of the last round */
+    double budget;       /* of the last round: sampling_budget */
     uint64_t n_clears, n_windows;
     uint64_t n_execs; /* windows that were dropped for a new address space */
 };
@@ -182,6 +183,7 @@ static struct fault_bill bill_of(const struct write_fault *self, const struct fa
         .cpu_sec = (double)(look->usage.cpu_ticks - opened->usage.cpu_ticks) /
                    (double)sysconf(_SC_CLK_TCK),
         .window_sec = nsec_to_sec(window_nsec ? window_nsec : 1),
+        .budget = self->budget,
     };
 }
 
@@ -346,6 +348,7 @@ static int write_fault_round(void *userdata, const struct sample_round *round,
     int r;
 
     self->now = round->now;
+    self->budget = round->sampling_budget;
     r = fault_targets_sync(&self->targets, round, self->host.page_bytes);
     if (!r)
         r = round_close(self);

@@ -1,6 +1,6 @@
 /*
- * Worked example: at 5 us a page 0.5 % of a CPU, 5 ms a second, is 1,000 pages a second. With 4
- * pages for each 2 MiB that looks at 500 MiB in each round of 1 s.
+ * Worked example: at 5 us a page a quarter of 2 % of a CPU, 5 ms a second, is 1,000 pages a second.
+ * With 4 pages for each 2 MiB that looks at 500 MiB in each round of 1 s.
  */
 #include "sample/idle/idle_budget.h"
 
@@ -13,10 +13,11 @@ static double clamp(double value, double low, double high)
     return value < low ? low : value > high ? high : value;
 }
 
-size_t idle_budget_give(struct idle_budget *budget, uint64_t now)
+size_t idle_budget_give(struct idle_budget *budget, double cpu_budget, uint64_t now)
 {
-    double per_sec = clamp(IDLE_CPU_SHARE * (double)NSEC_PER_SEC / budget->page_nsec,
-                           IDLE_PAGES_MIN, IDLE_PAGES_MAX);
+    double per_sec =
+        clamp(IDLE_BUDGET_SHARE * cpu_budget * (double)NSEC_PER_SEC / budget->page_nsec,
+              IDLE_PAGES_MIN, IDLE_PAGES_MAX);
     double elapsed_sec = 1.0;
 
     if (budget->round_nsec && now < budget->round_nsec + NSEC_PER_SEC)

@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A quarter of the part of cpu_budget (2 % of one CPU) that every machine has. */
-#define IDLE_CPU_SHARE 0.005
+/* Of cpu_budget: the rest is for the other sources, and for what the samples are good for. */
+#define IDLE_BUDGET_SHARE 0.25
 /* Until it is measured: about six small calls a page from arming to checking. */
 #define IDLE_PAGE_NSEC_START 5000.0
 /* Never less, so that slow (emulated) machines see something: 8 MiB of small pages in 2 MiB ranges;
@@ -23,11 +23,11 @@ struct idle_budget {
 #define IDLE_BUDGET_START ((struct idle_budget){.page_nsec = IDLE_PAGE_NSEC_START})
 
 /*
- * How many pages the round at `now` may take: those of the time since the last one, at most a
- * second (also at the first).
+ * How many pages the round at `now` may take with cpu_budget (CPU seconds per second): those of the
+ * time since the last one, at most a second (also at the first).
  * Return: a number in [0, IDLE_PAGES_MAX]; at least IDLE_PAGES_MIN after a second.
  */
-size_t idle_budget_give(struct idle_budget *budget, uint64_t now);
+size_t idle_budget_give(struct idle_budget *budget, double cpu_budget, uint64_t now);
 
 /* n pages took that much CPU time. */
 void idle_budget_learn(struct idle_budget *budget, size_t n_pages, uint64_t cpu_nsec);

@@ -246,7 +246,7 @@ static int idle_page_round(void *self, const struct sample_round *round,
     idle->round = round;
     idle_processes_prune(&idle->processes, round_keeps, idle);
     idle_turn_next(&idle->turn, round->ranges, round->n_ranges, idle->host.page_bytes,
-                   idle_budget_give(&idle->budget, round->now), &turn_ops, idle);
+                   idle_budget_give(&idle->budget, round->cpu_budget, round->now), &turn_ops, idle);
     idle_submit(idle);
     idle->round = NULL;
     return 0;

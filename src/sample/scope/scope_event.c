@@ -52,12 +52,21 @@ void scope_ring_retire(struct scope_ring *ring)
         ring->retired = true;
 }
 
+/*
+ * Kinds with a frequency (loads and stores) share the rate, since the budget is for all samples of
+ * a CPU; and the kernel has a limit.
+ */
 static unsigned rate_within(const struct scope_events *events, const struct perf_scope_event *kind,
                             unsigned rate_hz)
 {
-    if (kind->attr.freq && events->rate_max_hz && rate_hz > events->rate_max_hz)
-        return events->rate_max_hz;
-    return rate_hz;
+    unsigned n_freq = 0;
+
+    if (!kind->attr.freq)
+        return rate_hz;
+    for (size_t i = 0; i < events->n_kinds; i++)
+        n_freq += events->kinds[i].attr.freq;
+    rate_hz = rate_hz > n_freq ? rate_hz / n_freq : 1;
+    return events->rate_max_hz && rate_hz > events->rate_max_hz ? events->rate_max_hz : rate_hz;
 }
 
 /* In the unit of sample_period and sample_freq. */
