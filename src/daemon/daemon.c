@@ -118,7 +118,6 @@ static int daemon_start_sampler(struct daemon *daemon)
     options.kinds = source_kinds(&options.n_kinds);
     options.sample_cost_nsec = sample_cost_measure();
     options.source = (struct source_options){
-        .scope = (enum sample_scope)config->scope,
         .cpu_skip = daemon->topology->cpu_isolated,
         .n_cpu_ids = daemon->topology->n_cpu_ids,
         .topology = daemon->topology,

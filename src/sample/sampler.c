@@ -183,8 +183,20 @@ static bool is_wanted(const struct config *config, const struct source_kind *kin
     return config->source_mask & (UINT32_C(1) << i);
 }
 
+/* Sources learn their scope when they are made: the next round makes them anew. */
+static void sampler_set_scope(struct sampler *sampler, enum sample_scope scope)
+{
+    if (sampler->options.source.scope == scope)
+        return;
+    sampler->options.source.scope = scope;
+    for (size_t i = 0; i < sampler->n_slots; i++)
+        if (sampler->slots[i].kind->make)
+            source_deinit(&sampler->slots[i].source);
+}
+
 void sampler_configure(struct sampler *sampler, const struct config *config)
 {
+    sampler_set_scope(sampler, (enum sample_scope)config->scope);
     sampler->rate_hz = config->rate_hz;
     sampler->sampling_budget = config->sampling_budget_permyriad / 10000.0;
     sampler->cpu_budget = cpu_budget(sampler, config);

@@ -27,7 +27,8 @@ struct world {
     unsigned n_lines;
     int fd; /* watched by the next source that is made; -1: none */
     unsigned n_drains;
-    unsigned rate_hz;                   /* that the last one was made with */
+    unsigned rate_hz; /* that the last one was made with */
+    enum sample_scope scope;
     double sampling_budget, cpu_budget; /* of the last round */
 };
 
@@ -93,6 +94,7 @@ static int fake_make(struct source *source, const struct source_options *options
     *source = (struct source){.ops = &ops, .self = fake};
     world->n_made[kind]++;
     world->rate_hz = options->rate_hz;
+    world->scope = options->scope;
     return 0;
 }
 
@@ -168,6 +170,28 @@ static void rounds_tell_what_the_config_allows(void **state)
     round_at(sampler, 2);
     assert_true(world.sampling_budget == 0.03);
     assert_true(world.cpu_budget > 0.05 - 1e-9 && world.cpu_budget < 0.05 + 1e-9);
+}
+
+static void another_scope_makes_sources_anew(void **state)
+{
+    struct world world = {.fd = -1};
+    CLEANUP(sampler_freep) struct sampler *sampler = make_sampler(&world, 3);
+    CLEANUP(config_freep) struct config *config = NULL;
+
+    (void)state;
+    assert_int_equal(config_new_default(&config), 0);
+    config->source_mask = 3;
+    sampler_configure(sampler, config);
+    round_at(sampler, 2);
+    assert_int_equal(world.n_made[0], 1); /* nothing has changed */
+    config->scope = SAMPLE_SCOPE_THREAD;
+    sampler_configure(sampler, config);
+    round_at(sampler, 3);
+    assert_int_equal(world.n_freed[0], 1);
+    assert_int_equal(world.n_made[0], 2);
+    assert_int_equal(world.scope, SAMPLE_SCOPE_THREAD);
+    assert_int_equal(world.n_made[1], 0); /* the spare one does not step in meanwhile */
+    assert_int_equal(world.n_lines, 0);
 }
 
 static void spare_is_not_made_beside_a_better_one(void **state)
@@ -418,6 +442,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rounds_tell_what_the_config_allows),
+        cmocka_unit_test(another_scope_makes_sources_anew),
         cmocka_unit_test(spare_is_not_made_beside_a_better_one),
         cmocka_unit_test(spare_steps_in_and_out),
         cmocka_unit_test(retries_are_doubled_up_to_ten_minutes),
