@@ -23,7 +23,8 @@ struct daemon {
     struct control *control;
     struct checkup checkup;
     sd_event_source *drain_timer, *round_timer;
-    bool round_failed; /* said once */
+    uint64_t round_nsec; /* the last round; 0: none yet */
+    bool round_failed;   /* said once */
 };
 
 bool daemon_is_live(const struct daemon *daemon);
