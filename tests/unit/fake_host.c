@@ -162,8 +162,19 @@ static long fake_move_pages(void *self, pid_t pid, size_t n, void *const *pages,
 static int fake_write_file(void *self, const char *path, const char *text,
                            bool (*check)(void *userdata), void *userdata)
 {
-    (void)self, (void)path, (void)text, (void)check, (void)userdata;
-    return -EOPNOTSUPP;
+    struct fake_host *fake = self;
+    struct fake_file *file = find_file(fake, path);
+
+    if (!file)
+        return PROCFS_GONE;
+    if (fake->on_write)
+        fake->on_write(fake->on_write_userdata);
+    if (fake->write_result)
+        return fake->write_result;
+    if (!check(userdata))
+        return HOST_DECLINED;
+    fake_host_set_file(fake, path, text);
+    return 0;
 }
 
 void fake_host_init(struct fake_host *fake)

@@ -28,6 +28,9 @@ struct fake_host {
     size_t last_limit; /* of the last read_file */
     long call_error;   /* result of move_pages from call `call_error_from` on */
     size_t call_error_from;
+    int write_result;                 /* of writing to a file that is there; 0: its text changes */
+    void (*on_write)(void *userdata); /* called first; NULL: not */
+    void *on_write_userdata;
 };
 
 void fake_host_init(struct fake_host *fake);
