@@ -343,6 +343,9 @@ int pipeline_round(struct pipeline *pipeline, uint64_t now, uint64_t cpu_nsec)
     r = pipeline_sample(pipeline, now);
     if (r < 0)
         return r;
+    r = pipeline_follow_kernel(pipeline);
+    if (r < 0)
+        return r;
     r = attribute_round(pipeline->attribute, pipeline->config, now);
     if (r < 0)
         return r;
@@ -421,6 +424,7 @@ void pipeline_commit(struct pipeline *pipeline, struct config *config)
     pipeline->config = config;
     if (pipeline->sampler)
         sampler_configure(pipeline->sampler, config);
+    kernel_balancing_reset(&pipeline->kernel);
     discover_reset(pipeline->discover);
 }
 

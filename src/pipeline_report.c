@@ -67,16 +67,19 @@ void pipeline_close_round(struct pipeline *pipeline, uint64_t now, uint64_t cpu_
     pipeline_close_cost(pipeline, now, cpu_nsec);
 }
 
-/* kernel.numa_balancing is a bit mask: 1 balances, 2 only promotes between memory tiers. */
-static const char *kernel_balancing(const char *root)
+/* What the last round found, or, where nothing may be changed, what the sysctl says. */
+static const char *kernel_balancing(const struct pipeline *pipeline)
 {
+    const char *root = pipeline->options.root;
     unsigned long long mode;
 
+    if (pipeline->kernel.state[0])
+        return pipeline->kernel.state;
     if (!root || procfs_read_ullong(root, "proc/sys/kernel/numa_balancing", &mode))
         return "absent";
-    if (mode & 1)
+    if (mode & KERNEL_BALANCING_NORMAL)
         return "on";
-    return mode & 2 ? "tiering" : "off";
+    return mode & KERNEL_BALANCING_TIERING ? "tiering" : "off";
 }
 
 static bool is_observed(const struct pipeline *pipeline, pid_t pid)
@@ -214,7 +217,7 @@ int pipeline_status(const struct pipeline *pipeline, uint64_t now, struct status
     *report = (struct status_report){
         .uptime_sec = (now - pipeline->options.now) / NSEC_PER_SEC,
         .n_memory_nodes = (unsigned)pipeline->options.topology->n_memory_nodes,
-        .kernel_balancing = kernel_balancing(pipeline->options.root),
+        .kernel_balancing = kernel_balancing(pipeline),
         .remote_first_permyriad = pipeline->remote_first_permyriad,
         .remote_permyriad = pipeline->remote_permyriad,
         .moved_last_hour_bytes = hour_sum(&hour, now),

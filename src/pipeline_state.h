@@ -2,6 +2,7 @@
 /*
  * The pipeline's own struct, shared by the round (pipeline.c) and the reports (pipeline_report.c).
  */
+#include "migrate/kernel_balancing.h"
 #include "numabd/attribute.h"
 #include "numabd/decide.h"
 #include "numabd/migrate.h"
@@ -37,6 +38,7 @@ struct pipeline {
     struct late_process *late;
     size_t n_late, late_cap;
     bool exhausted; /* as many workers are lost as may be */
+    struct kernel_balancing kernel;
     /* for reports */
     struct topology_online online;
     uint64_t now; /* of the last round */
@@ -64,6 +66,9 @@ const char *pipeline_why(const struct pipeline *pipeline);
 
 /* Tells the sources what to sample. Return: 0 or a negative errno. */
 int pipeline_sample(struct pipeline *pipeline, uint64_t now);
+
+/* Pauses the kernel's own balancing, or puts it back. Return: 0 or -ENOMEM. */
+int pipeline_follow_kernel(struct pipeline *pipeline);
 
 /* Overall remote share and convergence after a round. */
 void pipeline_close_round(struct pipeline *pipeline, uint64_t now, uint64_t cpu_nsec);

@@ -54,6 +54,12 @@ struct sample_filter pipeline_filter(struct pipeline *pipeline);
 void pipeline_set_sampler(struct pipeline *pipeline, struct sampler *sampler);
 /* Something about the machine stands against balancing: `why`, for good. */
 void pipeline_set_idle(struct pipeline *pipeline, const char *why);
+/*
+ * The journal of changes outside numabd (the caller's, outlives the pipeline): with it
+ * kernel.numa_balancing may be paused.
+ */
+struct undo;
+void pipeline_set_undo(struct pipeline *pipeline, struct undo *undo);
 bool pipeline_is_barred(const struct pipeline *pipeline);
 /* Barred, or no source sees who accesses memory at the moment. */
 bool pipeline_is_idle(const struct pipeline *pipeline);

@@ -20,7 +20,8 @@ struct status_report {
     char sources[64];             /* that work: "timer, idle_page", "none" */
     char sampling[512];           /* what they do: "timer: 2 cgroups, 8 events" */
     unsigned rate_hz;             /* samples per second and CPU, the usual */
-    const char *kernel_balancing; /* "on", "off", "tiering", "absent" */
+    const char *kernel_balancing; /* "on" (and why it is left on), "paused" by numabd, "off",
+                                     "tiering", "absent" */
     int remote_first_permyriad, remote_permyriad;
     uint64_t moved_bytes, moved_last_hour_bytes;
     unsigned cost_permyriad;   /* of one CPU, everything but page copying, since the last report */

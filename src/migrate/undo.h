@@ -9,6 +9,9 @@
 
 struct undo;
 
+/* The journal's name in the runtime directory. */
+#define UNDO_NAME "undo"
+
 /* What can be changed and put back. */
 enum undo_sysctl {
     UNDO_NUMA_BALANCING, /* kernel.numa_balancing */
