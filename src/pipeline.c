@@ -12,6 +12,7 @@
 #include "attribute/ranges.h"
 #include "attribute/tally.h"
 #include "util/array.h"
+#include "util/procfs.h"
 
 /* Cool-downs are doubled at most so often: 5 rounds become 320. */
 #define COOL_DOWN_SHIFT_MAX 6
@@ -260,6 +261,7 @@ static int pipeline_decide(struct pipeline *pipeline, uint64_t now)
         .topology = pipeline->options.topology,
         .config = pipeline->config,
         .observe = pipeline_observes(pipeline),
+        .pressed = pressure_is_on(&pipeline->pressure, now),
         .rate_bytes = pipeline->rate_bytes,
         .sec_per_byte = migrate_counts(pipeline->migrate)->sec_per_byte,
         .now = now,
@@ -302,12 +304,29 @@ static int pipeline_follow_topology(struct pipeline *pipeline)
     return r < 0 ? r : 0;
 }
 
+static void pipeline_read_pressure(struct pipeline *pipeline, uint64_t now)
+{
+    CLEANUP(freep) char *text = NULL;
+    uint64_t n_direct;
+    size_t size;
+
+    if (!procfs_read(pipeline->options.root, "proc/vmstat", &text, &size) &&
+        pressure_parse(text, size, &n_direct))
+        pressure_note(&pipeline->pressure, n_direct, now);
+}
+
+static int pipeline_read_room(struct pipeline *pipeline, uint64_t now)
+{
+    if (!pipeline->options.root)
+        return 0;
+    pipeline_read_pressure(pipeline, now);
+    return topology_read_room(pipeline->options.topology, pipeline->options.root);
+}
+
 static int pipeline_act(struct pipeline *pipeline, uint64_t now)
 {
-    int r = 0;
+    int r = pipeline_read_room(pipeline, now);
 
-    if (pipeline->options.root)
-        r = topology_read_room(pipeline->options.topology, pipeline->options.root);
     if (!r)
         r = pipeline_decide(pipeline, now);
     if (!r)

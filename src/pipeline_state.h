@@ -2,6 +2,7 @@
 /*
  * The pipeline's own struct, shared by the round (pipeline.c) and the reports (pipeline_report.c).
  */
+#include "decide/pressure.h"
 #include "migrate/kernel_balancing.h"
 #include "numabd/attribute.h"
 #include "numabd/decide.h"
@@ -39,6 +40,7 @@ struct pipeline {
     size_t n_late, late_cap;
     bool exhausted; /* as many workers are lost as may be */
     struct kernel_balancing kernel;
+    struct pressure pressure;
     /* for reports */
     struct topology_online online;
     uint64_t now; /* of the last round */

@@ -192,7 +192,7 @@ static int plan_spend(struct plan *plan, const struct decide_env *env)
         return -ENOMEM;
     for (int node = 0; node < env->topology->n_node_ids; node++)
         nodes[node] = (struct allowance){
-            .room = budget_room(env->config, &env->topology->nodes[node]),
+            .room = budget_room(env->config, &env->topology->nodes[node], env->pressed),
             .rate = env->rate_bytes[node],
         };
     for (size_t i = 0; i < plan->n_moves; i++) {
