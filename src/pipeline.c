@@ -425,6 +425,9 @@ static void on_outcome(void *userdata, const struct outcome *outcome)
     }
     if (outcome->call_error == EPERM)
         space->denied = true;
+    /* Its cpuset no longer holds the node. */
+    if (outcome->call_error == EACCES)
+        discover_recheck(pipeline->discover, outcome->pid);
     if (outcome->ledger.n_moved)
         space->moved_nsec = now;
     for (size_t i = 0; i < outcome->n_ranges; i++) {

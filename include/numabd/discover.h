@@ -133,6 +133,9 @@ int discover_round(struct discover *discover, const struct config *config, uint6
 #define DISCOVER_HINTS_MAX 64
 void discover_hint(struct discover *discover, pid_t pid);
 
+/* What the process may use has changed, as the kernel says: it is judged anew in the next round. */
+void discover_recheck(struct discover *discover, pid_t pid);
+
 /* After a reload: the rules are applied anew to all known processes at the next round. */
 void discover_reset(struct discover *discover);
 
