@@ -10,6 +10,7 @@
 #include <sys/types.h>
 #include <uthash.h>
 
+#include "numabd/benefit.h"
 #include "numabd/config.h"
 #include "numabd/discover.h"
 #include "numabd/host.h"
@@ -165,6 +166,7 @@ struct space {
     uint64_t moved_nsec; /* last move, 0 = never */
     unsigned n_planned;  /* in the last round: ranges to move, or new ones that only are observed */
     struct pace pace;
+    struct benefit benefit;
     bool memory_bound_known;
     double memory_bound;  /* share of its CPU time that waits for memory, where measured */
     uint64_t listed_addr; /* attribute_list_unsampled goes on here */

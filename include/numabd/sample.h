@@ -104,6 +104,11 @@ enum {
     SOURCE_UNMEASURED, /* nothing can be said (yet) */
 };
 
+struct cpu_use {
+    double memory_bound; /* share of the time that waits for memory, 0 to 1 */
+    double cpi;          /* cycles per instruction, above 0 */
+};
+
 struct source_reason {
     char text[256];
 };
@@ -124,10 +129,10 @@ struct source_ops {
      */
     void (*describe)(void *self, char *text, size_t size);
     /*
-     * The share of the target's CPU time that waits for memory, 0 to 1, since the last call for it.
-     * NULL: not measured. Return: 0 or SOURCE_UNMEASURED (share untouched).
+     * How the target used its CPU time since the last call for it. NULL: not measured.
+     * Return: 0 or SOURCE_UNMEASURED (*use untouched).
      */
-    int (*memory_bound)(void *self, const struct sample_target *target, double *sharep);
+    int (*measure)(void *self, const struct sample_target *target, struct cpu_use *use);
     void (*free)(void *self);
 };
 

@@ -37,6 +37,7 @@ int space_new(struct space **spacep, const struct target *target)
     space->mask_window_nsec = MASK_WINDOW_NSEC;
     space->maps_wanted = true;
     space->remote_first_permyriad = space->remote_permyriad = -1;
+    space->benefit = BENEFIT_START;
     *spacep = TAKE(space);
     return 0;
 }
@@ -220,6 +221,8 @@ void space_reset(struct space *space, size_t *n_droppedp)
     space->round_n = space->round_sec = space->round_remote_sec = 0;
     space->remote_first_permyriad = space->remote_permyriad = -1;
     space->pace = (struct pace){0};
+    space->benefit = BENEFIT_START;
+    space->benefit.moved_bytes = space->moved_bytes;
     space->memory_bound_known = false;
     space->listed_addr = 0;
 }

@@ -52,6 +52,8 @@ static enum reason judge_state(const struct candidate *candidate, const struct r
 
     if (candidate->space->stuck)
         return REASON_STUCK;
+    if (benefit_is_paused(&candidate->space->benefit, now))
+        return REASON_NO_BENEFIT;
     if (reason != REASON_NONE)
         return reason;
     if (!range->residency_nsec || tally_total_n(&range->residency) <= 0)
