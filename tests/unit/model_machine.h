@@ -104,6 +104,7 @@ struct model {
     uint64_t random;
     uint64_t now;
     unsigned rate_hz; /* of all processes; 0: as each round asks */
+    double cpi;       /* cycles per instruction of all processes; 0: nothing counts them */
     struct access_sink sink;
     struct sample_filter filter;
     struct sample_counts counts;

@@ -7,11 +7,14 @@
 #include <cmocka.h>
 
 #include "numabd/benefit.h"
+#include "pipeline_state.h"
 #include "util/array.h"
 #include "util/nsec.h"
+#include "workload.h"
 
 #define MIB ((uint64_t)1 << 20)
 #define RSS (1024 * MIB)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, workload_setup, workload_teardown)
 #define AFTER (BENEFIT_SETTLE_ROUNDS + BENEFIT_ROUNDS)
 
 struct rig {
@@ -168,6 +171,53 @@ static void the_next_episode_is_compared_with_what_followed_the_last(void **stat
     assert_true(rig.benefit.cpi_before == 2.0);
 }
 
+/* Its threads go to the other node; does its memory follow within so many rounds? */
+static bool follows(struct model_run *run, struct model_process *process, unsigned n_rounds)
+{
+    for (size_t i = 0; i < process->n_threads; i++)
+        process->threads[i].cpu = workload_cpus[(i + 2) % 4];
+    model_run_rounds(run, n_rounds);
+    return model_remote_permyriad(&run->model, process) <= 500;
+}
+
+/* The whole pipeline. */
+static void a_process_that_gained_nothing_is_paused(void **state)
+{
+    struct model_run *run = *state;
+    struct model_process *process = workload_add(run, WORKLOAD_PID, "postgres");
+
+    run->model.cpi = 2.0;
+    model_run_rounds(run, 20);
+    assert_true(model_remote_permyriad(&run->model, process) <= 500);
+    assert_false(follows(run, process, 10));
+    assert_true(model_run_status(run).range_reasons.n[REASON_NO_BENEFIT] > 0);
+    model_run_rounds(run, 30);
+    assert_true(model_remote_permyriad(&run->model, process) <= 500);
+}
+
+static void a_process_that_gained_goes_on(void **state)
+{
+    struct model_run *run = *state;
+    struct model_process *process = workload_add(run, WORKLOAD_PID, "postgres");
+
+    run->model.cpi = 2.0;
+    model_run_rounds(run, 5);
+    run->model.cpi = 1.5;
+    model_run_rounds(run, 15);
+    assert_true(follows(run, process, 15));
+}
+
+static void where_nothing_counts_cycles_nothing_is_claimed(void **state)
+{
+    struct model_run *run = *state;
+    struct model_process *process = workload_add(run, WORKLOAD_PID, "postgres");
+
+    model_run_rounds(run, 20);
+    assert_int_equal(attribute_find(run->pipeline->attribute, WORKLOAD_PID)->benefit.verdict,
+                     BENEFIT_UNMEASURABLE);
+    assert_true(follows(run, process, 15));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -177,6 +227,9 @@ int main(void)
         cmocka_unit_test(one_episode_may_pause_in_between),
         cmocka_unit_test(pauses_double_up_to_ten_minutes_and_end_with_a_gain),
         cmocka_unit_test(the_next_episode_is_compared_with_what_followed_the_last),
+        TEST(a_process_that_gained_nothing_is_paused),
+        TEST(a_process_that_gained_goes_on),
+        TEST(where_nothing_counts_cycles_nothing_is_claimed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
