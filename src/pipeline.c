@@ -409,6 +409,16 @@ static void range_on_outcome(struct pipeline *pipeline, struct range *range,
     range->cool_down_nsec = now + cool_down;
 }
 
+static void on_recalled(struct space *space, const struct outcome *outcome)
+{
+    for (size_t i = 0; i < outcome->n_ranges; i++) {
+        struct range *range = space_find_range(space, outcome->ranges[i].start);
+
+        if (range)
+            range->moving = false;
+    }
+}
+
 static void on_outcome(void *userdata, const struct outcome *outcome)
 {
     struct pipeline *pipeline = userdata;
@@ -419,6 +429,10 @@ static void on_outcome(void *userdata, const struct outcome *outcome)
     hour_add(&pipeline->hour, now, outcome->ledger.n_moved * page_bytes);
     if (!space || space->generation != outcome->generation)
         return;
+    if (outcome->recalled) {
+        on_recalled(space, outcome);
+        return;
+    }
     if (outcome->gone) {
         attribute_drop(pipeline->attribute, outcome->pid);
         return;
@@ -442,6 +456,8 @@ static void on_outcome(void *userdata, const struct outcome *outcome)
 
 void pipeline_commit(struct pipeline *pipeline, struct config *config)
 {
+    /* What is excluded now must not move on what was decided before. */
+    migrate_recall(pipeline->migrate);
     config_free(pipeline->config);
     pipeline->config = config;
     if (pipeline->sampler)

@@ -13,6 +13,11 @@ void pipeline_set_undo(struct pipeline *pipeline, struct undo *undo)
     pipeline->kernel = (struct kernel_balancing){.undo = undo};
 }
 
+size_t pipeline_undo(struct pipeline *pipeline)
+{
+    return kernel_balancing_undo(&pipeline->kernel, say, pipeline);
+}
+
 int pipeline_follow_kernel(struct pipeline *pipeline)
 {
     const struct sampler *sampler = pipeline->sampler;

@@ -204,6 +204,11 @@ static void describe_state(const struct pipeline *pipeline, struct status_report
         report->state = "observing";
         pipeline_describe_exhausted(pipeline, report->why, sizeof report->why);
     }
+    if (pipeline->held) {
+        report->state = "paused";
+        snprintf(report->why, sizeof report->why,
+                 "nothing is moved until somebody says \"numabctl resume\"");
+    }
     if (pipeline_is_idle(pipeline)) {
         report->state = "idle";
         snprintf(report->why, sizeof report->why, "%s", pipeline_why(pipeline));

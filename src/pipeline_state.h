@@ -39,6 +39,7 @@ struct pipeline {
     struct late_process *late;
     size_t n_late, late_cap;
     bool exhausted; /* as many workers are lost as may be */
+    bool held;      /* pipeline_hold */
     struct kernel_balancing kernel;
     struct pressure pressure;
     /* for reports */

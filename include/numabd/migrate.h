@@ -49,6 +49,7 @@ struct outcome {
     uint64_t start_ticks;
     uint64_t generation; /* of the space that the plan was made for */
     int node;
+    bool recalled;  /* before it began: nothing was done */
     bool gone;      /* the process ended or executed another program: nothing (more) was done */
     int call_error; /* positive errno of a refused call, 0 = none */
     struct ledger ledger;
@@ -79,6 +80,12 @@ CLEANUP_DEFINE(struct migrate *, migrate_free)
  */
 int migrate_submit(struct migrate *migrate, const struct plan *plan,
                    const struct discover *discover, struct attribute *attribute);
+
+/*
+ * What was decided no longer holds (another configuration, a pause): requests that wait are taken
+ * back, with an outcome each; those that run may end.
+ */
+void migrate_recall(struct migrate *migrate);
 
 /* Bytes that may be moved to each node now: rate * interval less what is still queued. */
 void migrate_allowance(const struct migrate *migrate, const struct config *config,

@@ -83,4 +83,11 @@ struct report_ops {
     int (*doctor)(void *userdata, const struct doctor_report **reportp);
     /* Loads the configuration again. Return: 0, or -EINVAL with one line in message. */
     int (*reload)(void *userdata, char *message, size_t message_size);
+    /* Nothing is moved from now on, or things are again. */
+    void (*hold)(void *userdata, bool held);
+    /*
+     * Holds, and puts back what was changed outside numabd. Return: 0, or -EIO with one line in
+     * message when something could not be put back.
+     */
+    int (*undo)(void *userdata, char *message, size_t message_size);
 };

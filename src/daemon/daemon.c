@@ -344,7 +344,7 @@ struct daemon *daemon_free(struct daemon *daemon)
         return NULL;
     /* While nobody else can take our place. */
     if (daemon->undo)
-        (void)undo_restore(daemon->undo, log_line, NULL);
+        (void)pipeline_undo(daemon->pipeline);
     control_free(daemon->control);
     checkup_deinit(&daemon->checkup);
     daemon_settle(daemon);

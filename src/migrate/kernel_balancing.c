@@ -46,10 +46,17 @@ static int pause_it(struct kernel_balancing *kernel, unsigned long long mode,
     return 0;
 }
 
-static void put_back(struct kernel_balancing *kernel, kernel_balancing_say *say, void *userdata)
+size_t kernel_balancing_undo(struct kernel_balancing *kernel, kernel_balancing_say *say,
+                             void *userdata)
 {
     kernel->paused = false;
-    if (undo_restore(kernel->undo, say, userdata))
+    kernel->n_ready = 0;
+    return kernel->undo ? undo_restore(kernel->undo, say, userdata) : 0;
+}
+
+static void put_back(struct kernel_balancing *kernel, kernel_balancing_say *say, void *userdata)
+{
+    if (kernel_balancing_undo(kernel, say, userdata))
         leave(kernel, "it could not be put back", say, userdata);
 }
 

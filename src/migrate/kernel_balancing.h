@@ -44,5 +44,9 @@ int kernel_balancing_round(struct kernel_balancing *kernel,
                            const struct kernel_balancing_facts *facts, kernel_balancing_say *say,
                            void *userdata);
 
+/* Puts back what was paused, and all else in the journal. Return: as undo_restore. */
+size_t kernel_balancing_undo(struct kernel_balancing *kernel, kernel_balancing_say *say,
+                             void *userdata);
+
 /* The configuration is another: what it was left for no longer counts. */
 void kernel_balancing_reset(struct kernel_balancing *kernel);

@@ -71,11 +71,31 @@ static int answer_reload(void *userdata, char *message, size_t message_size)
     return -EINVAL;
 }
 
+static void answer_hold(void *userdata, bool held)
+{
+    struct control_rig *rig = userdata;
+
+    rig->held = held;
+}
+
+static int answer_undo(void *userdata, char *message, size_t message_size)
+{
+    struct control_rig *rig = userdata;
+
+    rig->held = true;
+    if (!rig->undo_message)
+        return rig->result;
+    snprintf(message, message_size, "%s", rig->undo_message);
+    return -EIO;
+}
+
 static const struct report_ops answers = {
     .status = answer_status,
     .processes = answer_processes,
     .doctor = answer_doctor,
     .reload = answer_reload,
+    .hold = answer_hold,
+    .undo = answer_undo,
 };
 
 int control_rig_start(struct control_rig *rig)

@@ -170,6 +170,23 @@ static void who_turns_it_on_again_has_the_last_word(void **state)
     bed_deinit(&bed);
 }
 
+static void our_own_undo_is_nobody_elses_doing(void **state)
+{
+    const struct kernel_balancing_facts held = {.wanted = true, .observing = true};
+    struct bed bed;
+
+    (void)state;
+    bed_init(&bed, "1\n");
+    bed_rounds(&bed, &ready, 5);
+    assert_int_equal(kernel_balancing_undo(&bed.kernel, bed_say, &bed), 0);
+    assert_value(&bed, 1);
+    bed_rounds(&bed, &held, 3);
+    assert_string_equal(bed.kernel.state, "on: numabd only observes");
+    bed_rounds(&bed, &ready, 5); /* resumed */
+    assert_value(&bed, 0);
+    bed_deinit(&bed);
+}
+
 static void who_turns_it_off_for_good_meanwhile_finds_it_off(void **state)
 {
     const struct kernel_balancing_facts observing = {.wanted = true, .observing = true};
@@ -224,6 +241,7 @@ int main(void)
         cmocka_unit_test(it_is_left_for_a_reason),
         cmocka_unit_test(a_source_that_comes_and_goes_switches_nothing),
         cmocka_unit_test(who_turns_it_on_again_has_the_last_word),
+        cmocka_unit_test(our_own_undo_is_nobody_elses_doing),
         cmocka_unit_test(who_turns_it_off_for_good_meanwhile_finds_it_off),
         cmocka_unit_test(a_kernel_that_refuses_is_asked_once),
         cmocka_unit_test(a_kernel_without_it_has_nothing_to_pause),

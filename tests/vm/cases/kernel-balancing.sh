@@ -65,6 +65,17 @@ check '--undo beside a numabd without changes has nothing to do' "$(cat $LOG/und
 numabd_stop
 
 paused
+numabctl undo
+is 'numabctl undo puts it back' 1
+wait_rounds 5
+is 'and it stays' 1
+check 'status says paused' "$(stat state)" [ "$(stat state)" = paused ]
+numabctl resume
+wait_rounds 5
+is 'numabctl resume pauses it again' 0
+numabd_stop
+
+paused
 numabd --undo >$LOG/undo 2>&1
 status=$?
 check '--undo is refused while numabd runs' "exit status $status, $(cat $LOG/undo)" \
