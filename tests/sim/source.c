@@ -35,6 +35,17 @@ static double longest_time(const struct sim_machine *machine, int from)
     return longest;
 }
 
+/* Distances do not change. */
+static void reckon_longest(struct sim_source *source)
+{
+    const struct sim_machine *machine = source->machine;
+
+    if (source->longest[0] > 0)
+        return;
+    for (int node = 0; node < machine->shape.n_nodes; node++)
+        source->longest[node] = longest_time(machine, node);
+}
+
 /* A page by how often it is accessed and how long that takes. */
 static uint64_t choose_addr(struct sim_machine *machine, const struct sim_thread *thread, int from,
                             double longest)
@@ -91,6 +102,7 @@ static int drain(void *self)
     struct sim_machine *machine = source->machine;
     uint64_t period = machine->now - source->drained_nsec;
 
+    reckon_longest(source);
     for (size_t i = 0; i < machine->n_processes; i++) {
         struct sim_process *process = machine->processes[i];
 
@@ -99,10 +111,9 @@ static int drain(void *self)
     }
     for (int cpu = 0; cpu < machine->n_cpus; cpu++) {
         const struct sim_cpu *from = &machine->cpus[cpu];
-        double longest = longest_time(machine, from->node);
 
         for (size_t i = 0; i < from->n_threads; i++)
-            push_thread(source, from->threads[i], longest, period);
+            push_thread(source, from->threads[i], source->longest[from->node], period);
     }
     source->drained_nsec = machine->now;
     return 0;

@@ -16,6 +16,7 @@ struct sim_source {
     struct sample_filter filter;
     unsigned rate_hz; /* of all processes; 0: as numabd asks */
     uint64_t drained_nsec;
+    double longest[SIM_NODES_MAX]; /* time of an access from each node; [0] 0: not reckoned yet */
     struct sample_counts counts;
     struct access *batch;
     size_t batch_cap;
