@@ -42,6 +42,9 @@ void sim_run_init(struct sim_run *run, const struct sim_shape *shape, uint64_t s
 void sim_run_deinit(struct sim_run *run);
 CLEANUP_DEFINE(struct sim_run *, sim_run_deinit)
 
+/* Instead of numabd's own (enum scan_filter_kind). */
+void sim_run_set_filter(struct sim_run *run, unsigned kind);
+
 /* Rounds of one second. */
 void sim_run_rounds(struct sim_run *run, unsigned n);
 /*
