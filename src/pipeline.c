@@ -449,7 +449,7 @@ static void on_outcome(void *userdata, const struct outcome *outcome)
         struct range *range = space_find_range(space, moved->start);
 
         space_apply_move(space, moved->start, &moved->before, &moved->after, page_bytes, now);
-        if (range)
+        if (range && range->moving)
             range_on_outcome(pipeline, range, moved, outcome->node, now);
     }
 }

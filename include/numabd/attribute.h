@@ -236,6 +236,9 @@ void attribute_count_scans(const struct attribute *attribute, struct scan_counts
 /* Did the last pass let work through on the VMA that holds addr? */
 bool space_lets(const struct space *space, uint64_t addr);
 
-/* What was learned about a range's pages by a move: pages by node after it. */
+/*
+ * What was learned about a range's pages by a move: pages by node after it. A range that is not
+ * moving was made while the move was out, maybe in another mapping, and learns nothing of it.
+ */
 void space_apply_move(struct space *space, uint64_t start, const struct tally *before,
                       const struct tally *after, uint64_t page_bytes, uint64_t now);

@@ -122,12 +122,19 @@ void residency_request_free(struct work *work)
     free(work);
 }
 
-static int residency_apply_range(struct range *range, const int *status, uint64_t now)
+/*
+ * Only pages that are still the range's: since they were asked for, it may have been made anew in a
+ * mapping that begins at the same address and ends earlier.
+ */
+static int residency_apply_range(struct range *range, void *const *pages, const int *status,
+                                 uint64_t now)
 {
     tally_clear(&range->residency);
     range->residency_nsec = now;
     for (size_t i = 0; i < RESIDENCY_PAGES_PER_RANGE; i++) {
         if (status[i] < 0) /* absent, or the zero page: it lies nowhere */
+            continue;
+        if ((uintptr_t)pages[i] >= range->end)
             continue;
         if (tally_add(&range->residency, status[i], 1, 0) < 0)
             return -ENOMEM;
@@ -141,11 +148,13 @@ int residency_request_apply(const struct residency_request *residency, struct sp
 
     for (size_t i = 0; i < residency->n_ranges; i++) {
         struct range *range = space_find_range(space, residency->starts[i]);
+        size_t first = i * RESIDENCY_PAGES_PER_RANGE;
 
         /* A move that ended since the query was asked knows better. */
         if (!range || range->moving || range->residency_nsec >= asked)
             continue;
-        if (residency_apply_range(range, &residency->status[i * RESIDENCY_PAGES_PER_RANGE], asked))
+        if (residency_apply_range(range, &residency->pages[first], &residency->status[first],
+                                  asked))
             return -ENOMEM;
     }
     return 0;

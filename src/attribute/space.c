@@ -356,6 +356,6 @@ void space_apply_move(struct space *space, uint64_t start, const struct tally *b
         if (arrived > 0)
             space->moved_bytes += (uint64_t)arrived * page_bytes;
     }
-    if (range && !tally_copy(&range->residency, after))
+    if (range && range->moving && !tally_copy(&range->residency, after))
         range->residency_nsec = now;
 }
