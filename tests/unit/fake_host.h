@@ -28,6 +28,11 @@ struct fake_host {
     size_t last_limit; /* of the last read_file */
     long call_error;   /* result of move_pages from call `call_error_from` on */
     size_t call_error_from;
+    bool scans;      /* there is PAGEMAP_SCAN: of the places, as base pages but for those below */
+    long scan_error; /* its result, if not 0 */
+    uint64_t huge_start, huge_end, swapped_start, swapped_end; /* [start, end) */
+    size_t n_scan_tries, n_scans;                              /* all, and those that worked */
+    uint64_t scanned_bytes, longest_scan;                      /* of all scans; of one */
 };
 
 void fake_host_init(struct fake_host *fake);
