@@ -171,8 +171,8 @@ $(B)/bin/%: tests/vm/programs/%.c Makefile
 	$(Q)$(CC) -D_GNU_SOURCE $(PROGRAM_FLAGS) -MMD -MP -MF $(B)/obj/vm/$*.d -MT $@ -o $@ $< -lnuma -pthread
 
 .SECONDARY:
--include $(wildcard $(B)/obj/*.d $(B)/obj/*/*.d $(B)/obj/*/*/*.d $(B)/asan/*.d $(B)/asan/*/*.d $(B)/asan-unit/*.d $(B)/asan-sim/*.d) \
-    $(wildcard $(B)/fuzz/obj/*.d $(B)/fuzz/obj/*/*.d)
+DEPENDENCIES := $(foreach depth,*.d */*.d */*/*.d,$(addsuffix /$(depth),$(addprefix $(B)/,obj asan fuzz/obj)))
+-include $(wildcard $(DEPENDENCIES) $(B)/asan-unit/*.d $(B)/asan-sim/*.d)
 
 .PHONY: deps deps-demo deps-check deps-kernel
 deps:  ## installs what building needs (Debian)

@@ -215,6 +215,15 @@ static void describe_state(const struct pipeline *pipeline, struct status_report
     }
 }
 
+static void count_residency(const struct pipeline *pipeline, struct status_report *report)
+{
+    const struct residency_counts *counts = attribute_residency(pipeline->attribute);
+
+    report->residency_asked = counts->n_asked;
+    report->residency_found = counts->n_found;
+    report->residency_scans = counts->n_scans;
+}
+
 int pipeline_status(const struct pipeline *pipeline, uint64_t now, struct status_report *report)
 {
     struct hour hour = pipeline->hour;
@@ -239,6 +248,7 @@ int pipeline_status(const struct pipeline *pipeline, uint64_t now, struct status
     count_processes(pipeline, report);
     count_vmas(pipeline, report);
     count_pages(pipeline, report);
+    count_residency(pipeline, report);
     count_samples(pipeline, report);
     return 0;
 }

@@ -82,8 +82,9 @@ struct vma {
     uint64_t offset;
     unsigned dev_major, dev_minor;
     uint64_t inode;
-    enum reason kind;   /* NONE, or why its kind of mapping is left alone */
-    enum reason policy; /* NONE, POLICY_UNKNOWN, or the policy that its owner gave it */
+    enum reason kind;    /* NONE, or why its kind of mapping is left alone */
+    enum reason policy;  /* NONE, POLICY_UNKNOWN, or the policy that its owner gave it */
+    uint64_t page_bytes; /* of hugetlb, once numa_maps was read; else 0 or the base page's */
 };
 
 struct vma_list {
@@ -123,6 +124,7 @@ struct range {
     unsigned n_refusals;
     int observed_node; /* where --observe would have moved it; -1 */
     bool moving;       /* a move was handed to a worker */
+    uint8_t n_blind;   /* residency queries to come without a look at its page table */
     UT_hash_handle hh;
 };
 
@@ -156,6 +158,7 @@ struct space {
     bool totals_known;
     struct tally totals; /* resident pages by node, in base pages */
     bool residency_pending;
+    bool no_pagemap; /* its page table cannot be looked at: all pages are asked for */
     /* accesses with known residency since the remote share was last closed */
     double round_n, round_sec, round_remote_sec;
     double share_sec;                             /* access-seconds behind remote_permyriad */
@@ -233,6 +236,16 @@ uint64_t attribute_n_capped(const struct attribute *attribute);
 
 /* What the scan filter did so far (attribute/scans.h), also with processes that have gone. */
 void attribute_count_scans(const struct attribute *attribute, struct scan_counts *counts);
+/* Where pages lie: what was asked of the kernel so far, for all spaces. */
+struct residency_counts {
+    uint64_t n_asked; /* addresses handed to move_pages */
+    uint64_t n_found; /* of those, with a node for an answer */
+    uint64_t n_scans; /* looks at page tables: PAGEMAP_SCAN calls */
+    bool no_pagemap;  /* this kernel has no PAGEMAP_SCAN */
+};
+
+const struct residency_counts *attribute_residency(const struct attribute *attribute);
+
 /* Did the last pass let work through on the VMA that holds addr? */
 bool space_lets(const struct space *space, uint64_t addr);
 

@@ -31,6 +31,8 @@ struct status_report {
     uint64_t n_rounds, n_samples, n_foreign, n_lost, n_unresolved, n_accesses;
     uint64_t n_interrupts; /* of CPUs, by sampling */
     uint64_t n_capped;     /* accesses not kept because all RANGES_MAX ranges are in use */
+    /* where pages lie: addresses asked for, those with a node for an answer, PAGEMAP_SCAN calls */
+    uint64_t residency_asked, residency_found, residency_scans;
     uint64_t pages_tried, pages_moved, pages_failed, pages_observed;
     uint64_t sampled_round;   /* round of the first access, 0 = none yet */
     uint64_t converged_round; /* first round from which the remote share stayed at 5 % or less,

@@ -48,6 +48,7 @@ struct attribute {
     uint64_t n_generations;
     pid_t listed_pid; /* the last that attribute_list_unsampled looked at; the next is first */
     struct scan_counts gone_counts; /* of spaces that were dropped */
+    struct residency_counts residency;
 };
 
 int attribute_new(struct attribute **attributep, const struct attribute_options *options)
@@ -311,8 +312,10 @@ static void on_policy(struct work *work)
 static void on_residency(struct work *work)
 {
     struct residency_request *residency = (struct residency_request *)work;
+    struct attribute *attribute = work->owner;
     struct space *space = request_space(&residency->request);
 
+    residency_request_note(residency, space, &attribute->residency);
     if (space) {
         space->residency_pending = false;
         if (residency->request.r == -EPERM)
@@ -398,6 +401,7 @@ static void attribute_ask_residency(struct attribute *attribute, struct space *s
     struct residency_request *residency;
     int r = RESIDENCY_NOTHING_DUE;
 
+    space->no_pagemap |= attribute->residency.no_pagemap;
     if (space->ranges)
         r = residency_request_new(&residency, space, attribute->options.host, now, &residency_ops,
                                   attribute);
@@ -488,4 +492,9 @@ void attribute_count_scans(const struct attribute *attribute, struct scan_counts
     *counts = attribute->gone_counts;
     HASH_ITER (hh, attribute->spaces, space, next)
         scan_counts_add(counts, &space->scans->counts);
+}
+
+const struct residency_counts *attribute_residency(const struct attribute *attribute)
+{
+    return &attribute->residency;
 }

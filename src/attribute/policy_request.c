@@ -89,8 +89,8 @@ static int policy_take_line(struct policy_request *policy, const struct numa_map
 
     if (ARRAY_RESERVE(policy->entries, policy->cap, policy->n_entries + 1) < 0)
         return -ENOMEM;
-    policy->entries[policy->n_entries++] =
-        (struct policy_entry){.start = entry->start, .reason = reason_of_policy(entry)};
+    policy->entries[policy->n_entries++] = (struct policy_entry){
+        .start = entry->start, .reason = reason_of_policy(entry), .page_bytes = entry->page_bytes};
     for (size_t i = 0; i < line->n_entries; i++)
         if (tally_add(&policy->totals, line->entries[i].node, line->entries[i].n * base_pages, 0))
             return -ENOMEM;
@@ -217,6 +217,7 @@ static bool policy_apply_vma(const struct policy_request *policy, size_t *ip, st
     if (i + 1 < policy->n_entries && policy->entries[i + 1].start < vma->end)
         return false;
     vma->policy = policy->entries[i].reason;
+    vma->page_bytes = policy->entries[i].page_bytes;
     return true;
 }
 

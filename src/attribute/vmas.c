@@ -125,7 +125,9 @@ void vma_list_inherit(struct vma_list *list, const struct vma_list *before)
         const struct vma *old = vma_list_find(before, vma->start);
 
         if (old && old->start == vma->start && old->end == vma->end && old->perms == vma->perms &&
-            vma_is_same_mapping(old, vma))
+            vma_is_same_mapping(old, vma)) {
             vma->policy = old->policy;
+            vma->page_bytes = old->page_bytes;
+        }
     }
 }

@@ -126,6 +126,7 @@ static double by_migrate_pages(const struct child *child, int from, int to)
 
 static double by_numabd(const struct child *child, void **pages, int to, struct ledger *ledger)
 {
+    static struct page_to_move batch[MIGRATE_BATCH_PAGES];
     const struct host host = host_live();
     const struct pages_owner owner = {.host = &host, .pid = child->pid};
     static int before[MIGRATE_BATCH_PAGES], at[MIGRATE_BATCH_PAGES];
@@ -136,7 +137,9 @@ static double by_numabd(const struct child *child, void **pages, int to, struct 
         int error;
 
         n = n < MIGRATE_BATCH_PAGES ? n : MIGRATE_BATCH_PAGES;
-        error = pages_move(&owner, pages + i, n, to, before, at, ledger);
+        for (size_t page = 0; page < n; page++)
+            batch[page] = (struct page_to_move){.addr = pages[i + page], .n_pages = 1};
+        error = pages_move(&owner, batch, n, to, before, at, ledger);
         if (error) {
             errno = error;
             fail("pages_move");

@@ -31,6 +31,11 @@ struct fake_host {
     int write_result;                 /* of writing to a file that is there; 0: its text changes */
     void (*on_write)(void *userdata); /* called first; NULL: not */
     void *on_write_userdata;
+    bool scans;      /* there is PAGEMAP_SCAN: of the places, as base pages but for those below */
+    long scan_error; /* its result, if not 0 */
+    uint64_t huge_start, huge_end, swapped_start, swapped_end; /* [start, end) */
+    size_t n_scan_tries, n_scans;                              /* all, and those that worked */
+    uint64_t scanned_bytes, longest_scan;                      /* of all scans; of one */
 };
 
 void fake_host_init(struct fake_host *fake);

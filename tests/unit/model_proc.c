@@ -144,6 +144,7 @@ struct host model_host(struct model *model)
         .read_maps = read_maps,
         .read_memory = read_memory,
         .move_pages = model_move_pages,
+        .scan_pages = model_scan_pages,
         .write_file = write_file,
     };
 

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "attribute/pagemap.h"
 #include "attribute/ranges.h"
 #include "attribute/requests.h"
 #include "attribute/tally.h"
@@ -69,16 +70,19 @@ static size_t rig_read(struct rig *rig, uint64_t now)
     return n;
 }
 
-static void choose(uint64_t start, uint64_t end, unsigned turn, uint64_t pages[N_SAMPLED])
+/* Of memory that is all there. Return: how many pages. */
+static size_t choose(uint64_t start, uint64_t end, unsigned turn, uint64_t pages[N_SAMPLED])
 {
-    const struct range range = {.start = start, .end = end};
+    const struct page_run all = {.start = start, .end = end, .kinds = PAGE_PRESENT};
+    const struct page_runs runs = {.items = &all, .n_items = 1};
     void *chosen[N_SAMPLED];
+    size_t n = page_runs_choose(&runs, start, end, PAGE, turn, chosen, N_SAMPLED);
 
-    residency_choose_pages(&range, PAGE, turn, chosen);
-    for (size_t i = 0; i < N_SAMPLED; i++) {
+    for (size_t i = 0; i < n; i++) {
         pages[i] = (uintptr_t)chosen[i];
         assert_true(pages[i] >= start && pages[i] < end && pages[i] % PAGE == 0);
     }
+    return n;
 }
 
 static int by_number(const void *left, const void *right)
@@ -94,7 +98,7 @@ static void test_pages_are_spread_evenly(void **state)
 
     (void)state;
     for (unsigned turn = 0; turn < 2000; turn += 7) {
-        choose(BASE, BASE + 2 * M, turn, pages);
+        assert_int_equal(choose(BASE, BASE + 2 * M, turn, pages), N_SAMPLED);
         qsort(pages, N_SAMPLED, sizeof *pages, by_number);
         for (size_t i = 1; i < N_SAMPLED; i++)
             assert_true(pages[i] - pages[i - 1] == 32 * PAGE);
@@ -110,13 +114,15 @@ static void test_tiny_ranges(void **state)
         uint64_t seen = 0;
 
         for (unsigned turn = 0; turn < n_pages; turn++) {
-            choose(BASE, BASE + n_pages * PAGE, turn, pages);
-            for (size_t i = 0; i < N_SAMPLED; i++)
+            size_t n = choose(BASE, BASE + n_pages * PAGE, turn, pages);
+
+            assert_int_equal(n, n_pages < N_SAMPLED ? n_pages : N_SAMPLED);
+            for (size_t i = 0; i < n; i++)
                 seen |= UINT64_C(1) << ((pages[i] - BASE) / PAGE);
         }
         assert_true(seen == (UINT64_C(1) << n_pages) - 1); /* each page has its turn */
     }
-    choose(BASE, BASE + 4, UINT32_MAX, pages); /* no whole page: still inside */
+    assert_int_equal(choose(BASE, BASE + 4, UINT32_MAX, pages), 1); /* still inside */
 }
 
 /* Rounds of a second, of five, and of eight: with time all 512 pages are looked at. */
@@ -134,6 +140,8 @@ static void test_repeats_look_at_other_pages(void **state)
             struct residency_request *residency = rig_ask(&rig, turn * period * SEC);
 
             assert_non_null(residency);
+            residency_request_run(&residency->request.work);
+            assert_int_equal(residency->n_pages, N_SAMPLED);
             for (size_t i = 0; i < N_SAMPLED; i++)
                 seen[((uintptr_t)residency->pages[i] - BASE) / PAGE] = true;
             residency_request_free(&residency->request.work);
