@@ -268,20 +268,21 @@ static int fill_nodes(const struct pipeline *pipeline, const struct space *space
                       struct process_report *report)
 {
     double page_bytes = (double)pipeline->options.host->page_bytes;
+    struct node_list *nodes = &report->nodes;
 
     if (!space->totals_known || !space->totals.n_entries)
         return 0;
-    report->nodes = calloc(space->totals.n_entries, sizeof *report->nodes);
-    if (!report->nodes)
+    nodes->items = calloc(space->totals.n_entries, sizeof *nodes->items);
+    if (!nodes->items)
         return -ENOMEM;
     for (size_t i = 0; i < space->totals.n_entries; i++) {
         const struct tally_entry *entry = &space->totals.entries[i];
 
         /* Between two readings of numa_maps moves are counted off: never show less than nothing. */
-        report->nodes[report->n_nodes++] = (struct node_bytes){
+        nodes->items[nodes->n_items++] = (struct node_bytes){
             .node = entry->node, .bytes = entry->n > 0 ? (uint64_t)(entry->n * page_bytes) : 0};
     }
-    qsort(report->nodes, report->n_nodes, sizeof *report->nodes, by_node);
+    qsort(nodes->items, nodes->n_items, sizeof *nodes->items, by_node);
     report->nodes_known = true;
     return 0;
 }

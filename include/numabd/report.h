@@ -49,15 +49,19 @@ struct node_bytes {
     uint64_t bytes;
 };
 
+struct node_list {
+    struct node_bytes *items; /* ascending ids, owned */
+    unsigned n_items;
+};
+
 struct process_report {
     pid_t pid;
     uid_t uid;
     char comm[64];
     uint64_t rss_bytes;
     unsigned n_threads;
-    int remote_permyriad;     /* -1 = not known yet */
-    struct node_bytes *nodes; /* ascending ids, owned */
-    unsigned n_nodes;
+    int remote_permyriad; /* -1 = not known yet */
+    struct node_list nodes;
     bool nodes_known;
     uint64_t moved_bytes;
     const char *state; /* "learning", "balancing", "stable", "observed", or a reason's name */

@@ -76,11 +76,11 @@ static int append_errnos(sd_bus_message *message, const void *member)
 
 static int append_nodes(sd_bus_message *message, const void *member)
 {
-    const struct process_report *report = WIRE_OWNER(member, struct process_report, nodes);
+    const struct node_list *nodes = member;
     int r = sd_bus_message_open_container(message, 'a', "(it)");
 
-    for (unsigned i = 0; r >= 0 && i < report->n_nodes; i++)
-        r = sd_bus_message_append(message, "(it)", report->nodes[i].node, report->nodes[i].bytes);
+    for (unsigned i = 0; r >= 0 && i < nodes->n_items; i++)
+        r = sd_bus_message_append(message, "(it)", nodes->items[i].node, nodes->items[i].bytes);
     return r < 0 ? r : sd_bus_message_close_container(message);
 }
 

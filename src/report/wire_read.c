@@ -86,16 +86,16 @@ static int read_counts(sd_bus_message *message, const struct field *field, void 
 
 static int read_nodes(sd_bus_message *message, const struct field *field, void *member)
 {
-    struct process_report *report = WIRE_OWNER(member, struct process_report, nodes);
+    struct node_list *nodes = member;
     int r = sd_bus_message_enter_container(message, 'a', "(it)");
     struct node_bytes entry;
     size_t cap = 0;
 
     (void)field;
     while (r >= 0 && (r = sd_bus_message_read(message, "(it)", &entry.node, &entry.bytes)) > 0) {
-        r = ARRAY_RESERVE(report->nodes, cap, report->n_nodes + 1u);
+        r = ARRAY_RESERVE(nodes->items, cap, nodes->n_items + 1u);
         if (r >= 0)
-            report->nodes[report->n_nodes++] = entry;
+            nodes->items[nodes->n_items++] = entry;
     }
     return r < 0 ? r : sd_bus_message_exit_container(message);
 }

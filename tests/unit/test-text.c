@@ -202,8 +202,7 @@ static struct process_report process_reports[] = {
      .rss_bytes = UINT64_C(12) << 30,
      .n_threads = 64,
      .remote_permyriad = 210,
-     .nodes = node_lists[0],
-     .n_nodes = 2,
+     .nodes = {node_lists[0], 2},
      .nodes_known = true,
      .moved_bytes = UINT64_C(3435973837),
      .state = "stable"},
@@ -283,7 +282,7 @@ static void a_node_that_holds_nothing_gets_no_column_of_its_own(void **state)
     char *text;
 
     (void)state;
-    report.nodes = node_lists[1];
+    report.nodes.items = node_lists[1];
     text = print_ps(&reports, "0", false);
     assert_null(strstr(text, "NODE8"));
     free(text);
