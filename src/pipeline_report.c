@@ -137,6 +137,25 @@ static void count_pages(const struct pipeline *pipeline, struct status_report *r
     }
 }
 
+static struct autonuma_report report_autonuma(const struct autonuma *counts)
+{
+    return (struct autonuma_report){
+        .numa_pte_updates = counts->n_pte_updates,
+        .numa_hint_faults = counts->n_hint_faults,
+        .numa_hint_faults_local = (uint64_t)counts->n_local,
+        .numa_pages_migrated = counts->n_migrated,
+        .autonuma_cost = autonuma_cost(counts),
+    };
+}
+
+static void count_autonuma(const struct pipeline *pipeline, struct status_report *report)
+{
+    struct autonuma counts;
+
+    attribute_count_autonuma(pipeline->attribute, &counts);
+    report->autonuma = report_autonuma(&counts);
+}
+
 static void append(char *text, size_t size, const char *between, const char *more)
 {
     size_t used = strlen(text);
@@ -234,6 +253,7 @@ int pipeline_status(const struct pipeline *pipeline, uint64_t now, struct status
     count_processes(pipeline, report);
     count_vmas(pipeline, report);
     count_pages(pipeline, report);
+    count_autonuma(pipeline, report);
     count_samples(pipeline, report);
     return 0;
 }
@@ -302,7 +322,10 @@ static int fill_process(const struct pipeline *pipeline, const struct target *ta
         .state = process_state(pipeline, target, space),
     };
     memcpy(report->comm, target->process.comm, sizeof report->comm);
-    return space ? fill_nodes(pipeline, space, report) : 0;
+    if (!space)
+        return 0;
+    report->autonuma = report_autonuma(&space->autonuma);
+    return fill_nodes(pipeline, space, report);
 }
 
 /* Small processes, kernel threads and the like would only fill the screen. */

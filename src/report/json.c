@@ -89,6 +89,8 @@ static void print_value(FILE *file, enum field_kind kind, const void *member)
         return print_share(file, *(const int *)member);
     case FIELD_UINT64:
         return (void)fprintf(file, "%" PRIu64, *(const uint64_t *)member);
+    case FIELD_DOUBLE:
+        return (void)fprintf(file, "%.9g", *(const double *)member);
     case FIELD_BOOL:
         return (void)fputs(*(const bool *)member ? "true" : "false", file);
     case FIELD_REASONS:

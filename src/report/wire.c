@@ -44,6 +44,11 @@ static int append_uint64(sd_bus_message *message, const void *member)
     return sd_bus_message_append_basic(message, 't', member);
 }
 
+static int append_double(sd_bus_message *message, const void *member)
+{
+    return sd_bus_message_append_basic(message, 'd', member);
+}
+
 static int append_bool(sd_bus_message *message, const void *member)
 {
     int value = *(const bool *)member;
@@ -85,11 +90,12 @@ static int append_nodes(sd_bus_message *message, const void *member)
 }
 
 static int (*const appenders[])(sd_bus_message *message, const void *member) = {
-    [FIELD_BUFFER] = append_buffer, [FIELD_STRING] = append_string,
-    [FIELD_UINT32] = append_uint32, [FIELD_INT32] = append_int32,
-    [FIELD_SHARE] = append_int32,   [FIELD_UINT64] = append_uint64,
-    [FIELD_BOOL] = append_bool,     [FIELD_REASONS] = append_reasons,
-    [FIELD_ERRNOS] = append_errnos, [FIELD_NODES] = append_nodes,
+    [FIELD_BUFFER] = append_buffer,   [FIELD_STRING] = append_string,
+    [FIELD_UINT32] = append_uint32,   [FIELD_INT32] = append_int32,
+    [FIELD_SHARE] = append_int32,     [FIELD_UINT64] = append_uint64,
+    [FIELD_DOUBLE] = append_double,   [FIELD_BOOL] = append_bool,
+    [FIELD_REASONS] = append_reasons, [FIELD_ERRNOS] = append_errnos,
+    [FIELD_NODES] = append_nodes,
 };
 
 static int append_field(sd_bus_message *message, const struct field *field, const void *record)

@@ -13,10 +13,10 @@
 #include "util/array.h"
 
 static const char *const signatures[] = {
-    [FIELD_BUFFER] = "s",    [FIELD_STRING] = "s",      [FIELD_UINT32] = "u",
-    [FIELD_INT32] = "i",     [FIELD_SHARE] = "i",       [FIELD_UINT64] = "t",
-    [FIELD_BOOL] = "b",      [FIELD_REASONS] = "a{st}", [FIELD_ERRNOS] = "a{st}",
-    [FIELD_NODES] = "a(it)",
+    [FIELD_BUFFER] = "s",     [FIELD_STRING] = "s",    [FIELD_UINT32] = "u",
+    [FIELD_INT32] = "i",      [FIELD_SHARE] = "i",     [FIELD_UINT64] = "t",
+    [FIELD_DOUBLE] = "d",     [FIELD_BOOL] = "b",      [FIELD_REASONS] = "a{st}",
+    [FIELD_ERRNOS] = "a{st}", [FIELD_NODES] = "a(it)",
 };
 
 const char *wire_signature(enum field_kind kind)
@@ -101,10 +101,10 @@ static int read_nodes(sd_bus_message *message, const struct field *field, void *
 }
 
 static int (*const readers[])(sd_bus_message *, const struct field *, void *member) = {
-    [FIELD_BUFFER] = read_buffer, [FIELD_STRING] = read_basic,   [FIELD_UINT32] = read_basic,
-    [FIELD_INT32] = read_basic,   [FIELD_SHARE] = read_basic,    [FIELD_UINT64] = read_basic,
-    [FIELD_BOOL] = read_bool,     [FIELD_REASONS] = read_counts, [FIELD_ERRNOS] = read_counts,
-    [FIELD_NODES] = read_nodes,
+    [FIELD_BUFFER] = read_buffer, [FIELD_STRING] = read_basic, [FIELD_UINT32] = read_basic,
+    [FIELD_INT32] = read_basic,   [FIELD_SHARE] = read_basic,  [FIELD_UINT64] = read_basic,
+    [FIELD_DOUBLE] = read_basic,  [FIELD_BOOL] = read_bool,    [FIELD_REASONS] = read_counts,
+    [FIELD_ERRNOS] = read_counts, [FIELD_NODES] = read_nodes,
 };
 
 static int read_value(sd_bus_message *message, const struct field *field, void *record)

@@ -228,6 +228,11 @@ static void nodes_are_shown_in_order_and_add_up(void **state)
     assert_int_equal(report.nodes.items[1].bytes, PAGES / 2 * MODEL_PAGE_BYTES);
     assert_int_equal(report.moved_bytes, PAGES / 2 * MODEL_PAGE_BYTES);
     assert_int_equal(report.rss_bytes, PAGES * MODEL_PAGE_BYTES);
+    assert_int_equal(report.autonuma.numa_pages_migrated, PAGES / 2);
+    assert_true(report.autonuma.numa_pte_updates > PAGES / 2); /* asked before each move */
+    assert_true(report.autonuma.numa_hint_faults > report.autonuma.numa_hint_faults_local);
+    assert_true(report.autonuma.numa_hint_faults_local > 0);
+    assert_int_equal(model_run_status(run).autonuma.numa_pages_migrated, PAGES / 2);
     free(report.nodes.items);
     /* Moves that are counted off stale totals never show less than nothing. */
     space = attribute_find(run->pipeline->attribute, PID);
