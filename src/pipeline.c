@@ -138,9 +138,19 @@ static void sink_push(void *userdata, const struct access *accesses, size_t n)
     }
 }
 
+static void sink_work(void *userdata, pid_t pid, const struct access_work *work)
+{
+    struct pipeline *pipeline = userdata;
+    struct autonuma *counts =
+        attribute_autonuma(pipeline->attribute, attribute_find(pipeline->attribute, pid));
+
+    counts->n_pte_updates += work->n_armed;
+    counts->n_hint_faults += work->n_faults;
+}
+
 struct access_sink pipeline_sink(struct pipeline *pipeline)
 {
-    return (struct access_sink){.push = sink_push, .userdata = pipeline};
+    return (struct access_sink){.push = sink_push, .work = sink_work, .userdata = pipeline};
 }
 
 struct sample_filter pipeline_filter(struct pipeline *pipeline)
@@ -419,6 +429,16 @@ static void on_recalled(struct space *space, const struct outcome *outcome)
     }
 }
 
+static void pipeline_count_move(struct pipeline *pipeline, struct space *space,
+                                const struct outcome *outcome)
+{
+    bool is_same = space && space->start_ticks == outcome->start_ticks;
+    struct autonuma *counts = attribute_autonuma(pipeline->attribute, is_same ? space : NULL);
+
+    counts->n_pte_updates += outcome->ledger.n_asked;
+    counts->n_migrated += outcome->ledger.n_moved;
+}
+
 static void on_outcome(void *userdata, const struct outcome *outcome)
 {
     struct pipeline *pipeline = userdata;
@@ -426,6 +446,7 @@ static void on_outcome(void *userdata, const struct outcome *outcome)
     size_t page_bytes = pipeline->options.host->page_bytes;
     uint64_t now = pipeline->now;
 
+    pipeline_count_move(pipeline, space, outcome);
     hour_add(&pipeline->hour, now, outcome->ledger.n_moved * page_bytes);
     if (!space || space->generation != outcome->generation)
         return;

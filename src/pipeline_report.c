@@ -137,6 +137,25 @@ static void count_pages(const struct pipeline *pipeline, struct status_report *r
     }
 }
 
+static struct autonuma_report report_autonuma(const struct autonuma *counts)
+{
+    return (struct autonuma_report){
+        .numa_pte_updates = counts->n_pte_updates,
+        .numa_hint_faults = counts->n_hint_faults,
+        .numa_hint_faults_local = (uint64_t)counts->n_local,
+        .numa_pages_migrated = counts->n_migrated,
+        .autonuma_cost = autonuma_cost(counts),
+    };
+}
+
+static void count_autonuma(const struct pipeline *pipeline, struct status_report *report)
+{
+    struct autonuma counts;
+
+    attribute_count_autonuma(pipeline->attribute, &counts);
+    report->autonuma = report_autonuma(&counts);
+}
+
 static void append(char *text, size_t size, const char *between, const char *more)
 {
     size_t used = strlen(text);
@@ -249,6 +268,7 @@ int pipeline_status(const struct pipeline *pipeline, uint64_t now, struct status
     count_vmas(pipeline, report);
     count_pages(pipeline, report);
     count_residency(pipeline, report);
+    count_autonuma(pipeline, report);
     count_samples(pipeline, report);
     return 0;
 }
@@ -283,20 +303,21 @@ static int fill_nodes(const struct pipeline *pipeline, const struct space *space
                       struct process_report *report)
 {
     double page_bytes = (double)pipeline->options.host->page_bytes;
+    struct node_list *nodes = &report->nodes;
 
     if (!space->totals_known || !space->totals.n_entries)
         return 0;
-    report->nodes = calloc(space->totals.n_entries, sizeof *report->nodes);
-    if (!report->nodes)
+    nodes->items = calloc(space->totals.n_entries, sizeof *nodes->items);
+    if (!nodes->items)
         return -ENOMEM;
     for (size_t i = 0; i < space->totals.n_entries; i++) {
         const struct tally_entry *entry = &space->totals.entries[i];
 
         /* Between two readings of numa_maps moves are counted off: never show less than nothing. */
-        report->nodes[report->n_nodes++] = (struct node_bytes){
+        nodes->items[nodes->n_items++] = (struct node_bytes){
             .node = entry->node, .bytes = entry->n > 0 ? (uint64_t)(entry->n * page_bytes) : 0};
     }
-    qsort(report->nodes, report->n_nodes, sizeof *report->nodes, by_node);
+    qsort(nodes->items, nodes->n_items, sizeof *nodes->items, by_node);
     report->nodes_known = true;
     return 0;
 }
@@ -316,7 +337,10 @@ static int fill_process(const struct pipeline *pipeline, const struct target *ta
         .state = process_state(pipeline, target, space),
     };
     memcpy(report->comm, target->process.comm, sizeof report->comm);
-    return space ? fill_nodes(pipeline, space, report) : 0;
+    if (!space)
+        return 0;
+    report->autonuma = report_autonuma(&space->autonuma);
+    return fill_nodes(pipeline, space, report);
 }
 
 /* Small processes, kernel threads and the like would only fill the screen. */

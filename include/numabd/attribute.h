@@ -10,6 +10,7 @@
 #include <sys/types.h>
 #include <uthash.h>
 
+#include "numabd/autonuma.h"
 #include "numabd/benefit.h"
 #include "numabd/config.h"
 #include "numabd/discover.h"
@@ -164,7 +165,9 @@ struct space {
     double share_sec;                             /* access-seconds behind remote_permyriad */
     int remote_first_permyriad, remote_permyriad; /* -1 = unknown */
     uint64_t n_accesses, n_outside;
-    uint64_t sampled_nsec; /* last access */
+    uint64_t sampled_nsec; /* last access, and its thread */
+    pid_t sampled_tid;
+    struct autonuma autonuma; /* since the process was seen first */
     uint64_t moved_bytes;
     uint64_t moved_nsec; /* last move, 0 = never */
     unsigned n_planned;  /* in the last round: ranges to move, or new ones that only are observed */
@@ -235,7 +238,7 @@ size_t attribute_n_groups(const struct attribute *attribute);
 uint64_t attribute_n_capped(const struct attribute *attribute);
 
 /* What the scan filter did so far (attribute/scans.h), also with processes that have gone. */
-void attribute_count_scans(const struct attribute *attribute, struct scan_counts *counts);
+void attribute_count_scans(struct attribute *attribute, struct scan_counts *counts);
 /* Where pages lie: what was asked of the kernel so far, for all spaces. */
 struct residency_counts {
     uint64_t n_asked; /* addresses handed to move_pages */
@@ -246,6 +249,10 @@ struct residency_counts {
 
 const struct residency_counts *attribute_residency(const struct attribute *attribute);
 
+/* What was done to a process; to those that have gone where space is NULL. To be added to. */
+struct autonuma *attribute_autonuma(struct attribute *attribute, struct space *space);
+/* The same of all that are and were there. */
+void attribute_count_autonuma(struct attribute *attribute, struct autonuma *sum);
 /* Did the last pass let work through on the VMA that holds addr? */
 bool space_lets(const struct space *space, uint64_t addr);
 

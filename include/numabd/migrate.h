@@ -26,6 +26,7 @@
  */
 struct ledger {
     uint64_t n_tried, n_moved, n_failed;
+    uint64_t n_asked;  /* times that a page's place was asked for */
     uint64_t n_absent; /* gone before they could move (unmapped, swapped out) */
     struct {
         int error;  /* positive errno; EAGAIN where the kernel gave up without a status */

@@ -10,6 +10,12 @@
 #include "numabd/reason.h"
 #include "util/cleanup.h"
 
+/* What was done to processes since each was seen first, as numabd/autonuma.h counts it. */
+struct autonuma_report {
+    uint64_t numa_pte_updates, numa_hint_faults, numa_hint_faults_local, numa_pages_migrated;
+    double autonuma_cost; /* of these */
+};
+
 /* Remote shares are permyriad of sampled accesses, -1 = not known yet. */
 struct status_report {
     char version[32];
@@ -40,6 +46,7 @@ struct status_report {
     struct reason_counts process_reasons; /* now */
     struct reason_counts vma_reasons;     /* now, VMAs of balanced processes */
     struct reason_counts range_reasons;   /* the last round's verdicts */
+    struct autonuma_report autonuma;      /* of all processes */
     /* pages that failed, by errno: parallel arrays of n_errnos */
     int errnos[32];
     uint64_t errno_pages[32];
@@ -51,17 +58,22 @@ struct node_bytes {
     uint64_t bytes;
 };
 
+struct node_list {
+    struct node_bytes *items; /* ascending ids, owned */
+    unsigned n_items;
+};
+
 struct process_report {
     pid_t pid;
     uid_t uid;
     char comm[64];
     uint64_t rss_bytes;
     unsigned n_threads;
-    int remote_permyriad;     /* -1 = not known yet */
-    struct node_bytes *nodes; /* ascending ids, owned */
-    unsigned n_nodes;
+    int remote_permyriad; /* -1 = not known yet */
+    struct node_list nodes;
     bool nodes_known;
     uint64_t moved_bytes;
+    struct autonuma_report autonuma;
     const char *state; /* "learning", "balancing", "stable", "observed", or a reason's name */
 };
 

@@ -48,11 +48,26 @@ struct access {
     enum access_locality locality;
 };
 
+/* What a source did to a process's pages. */
+struct access_work {
+    uint64_t n_armed;  /* base pages set up to show their next use */
+    uint64_t n_faults; /* page faults caused that are not handed over as accesses */
+};
+
 /* Where accesses go; called in the loop thread. */
 struct access_sink {
     void (*push)(void *userdata, const struct access *accesses, size_t n);
     void *userdata;
+    /* NULL: not counted (call through access_sink_work). */
+    void (*work)(void *userdata, pid_t pid, const struct access_work *work);
 };
+
+static inline void access_sink_work(const struct access_sink *sink, pid_t pid,
+                                    const struct access_work *work)
+{
+    if (sink->work)
+        sink->work(sink->userdata, pid, work);
+}
 
 /* Which processes are sampled; asked before anything of a sample is decoded or kept. */
 struct sample_filter {

@@ -9,10 +9,10 @@
 #include <errno.h>
 #include <string.h>
 
+#include "attribute/counts.h"
 #include "attribute/groups.h"
 #include "attribute/heat.h"
 #include "attribute/requests.h"
-#include "attribute/scans.h"
 #include "attribute/slots.h"
 #include "attribute/space.h"
 #include "attribute/space_scan.h"
@@ -47,8 +47,8 @@ struct attribute {
     uint64_t round_nsec; /* the last round, 0 = none yet */
     uint64_t n_generations;
     pid_t listed_pid; /* the last that attribute_list_unsampled looked at; the next is first */
-    struct scan_counts gone_counts; /* of spaces that were dropped */
     struct residency_counts residency;
+    struct attribute_counts gone; /* of spaces that were dropped */
 };
 
 int attribute_new(struct attribute **attributep, const struct attribute_options *options)
@@ -104,6 +104,11 @@ uint64_t attribute_n_capped(const struct attribute *attribute)
     return attribute->n_capped;
 }
 
+struct attribute_counts *attribute_gone(struct attribute *attribute)
+{
+    return &attribute->gone;
+}
+
 void attribute_drop(struct attribute *attribute, pid_t pid)
 {
     struct space *space = attribute_find(attribute, pid);
@@ -112,7 +117,7 @@ void attribute_drop(struct attribute *attribute, pid_t pid)
         return;
     attribute->n_ranges -= HASH_COUNT(space->ranges);
     attribute->n_groups -= space->n_groups;
-    scan_counts_add(&attribute->gone_counts, &space->scans->counts);
+    attribute_counts_add(&attribute->gone, space);
     HASH_DEL(attribute->spaces, space);
     space_free(space);
 }
@@ -208,12 +213,14 @@ static int attribute_push_one(struct attribute *attribute, struct space *space,
         return attribute_push_touch(attribute, space, access);
     if (node < 0)
         return 0;
+    space_count_fault(space, access, node);
     r = space_add_access(space, access, node, grain, &made);
     if (made)
         attribute->n_ranges++;
     attribute_count_groups(attribute, space);
     space->n_accesses++;
     space->sampled_nsec = access->when_nsec;
+    space->sampled_tid = access->tid;
     if (r == SPACE_CAPPED)
         attribute->n_capped++;
     if (r == SPACE_OUTSIDE) {
@@ -316,6 +323,8 @@ static void on_residency(struct work *work)
     struct space *space = request_space(&residency->request);
 
     residency_request_note(residency, space, &attribute->residency);
+    if (residency->request.r >= 0)
+        attribute_autonuma(work->owner, space)->n_pte_updates += residency->n_pages;
     if (space) {
         space->residency_pending = false;
         if (residency->request.r == -EPERM)
@@ -483,15 +492,6 @@ int attribute_round(struct attribute *attribute, const struct config *config, ui
             attribute_ask_residency(attribute, space, now);
     }
     return 0;
-}
-
-void attribute_count_scans(const struct attribute *attribute, struct scan_counts *counts)
-{
-    struct space *space, *next;
-
-    *counts = attribute->gone_counts;
-    HASH_ITER (hh, attribute->spaces, space, next)
-        scan_counts_add(counts, &space->scans->counts);
 }
 
 const struct residency_counts *attribute_residency(const struct attribute *attribute)

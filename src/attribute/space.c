@@ -130,6 +130,26 @@ static double local_share(const struct range *range, const struct access *access
     }
 }
 
+void space_count_fault(struct space *space, const struct access *access, int node)
+{
+    const struct vma *vma;
+    const struct range *range;
+    uint64_t start, end;
+    double local;
+
+    if (access->when_nsec == space->sampled_nsec && access->tid == space->sampled_tid)
+        return;
+    space->autonuma.n_hint_faults++;
+    vma = space_find_vma(space, access->addr);
+    if (!vma)
+        return;
+    range_bounds(vma, access->addr, &start, &end);
+    range = space_find_range(space, start);
+    local = range ? local_share(range, access, node) : -1;
+    if (local > 0)
+        space->autonuma.n_local += local;
+}
+
 static void space_count_share(struct space *space, const struct range *range,
                               const struct access *access, int node)
 {

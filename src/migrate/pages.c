@@ -110,6 +110,7 @@ static int mover_query(struct mover *mover, size_t n, int *status)
     for (size_t i = 0; i < n; i++)
         status[i] = -ENOENT;
     r = mover_ask(mover, n, NULL, status);
+    mover->ledger->n_asked += n;
     return r < 0 ? (int)-r : 0;
 }
 

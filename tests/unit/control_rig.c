@@ -30,11 +30,11 @@ static int answer_status(void *userdata, struct status_report *report)
 static int copy_report(struct process_report *to, const struct process_report *from)
 {
     *to = *from;
-    to->nodes = calloc(from->n_nodes + 1u, sizeof *to->nodes);
-    if (!to->nodes)
+    to->nodes.items = calloc(from->nodes.n_items + 1u, sizeof *to->nodes.items);
+    if (!to->nodes.items)
         return -ENOMEM;
-    if (from->n_nodes)
-        memcpy(to->nodes, from->nodes, from->n_nodes * sizeof *to->nodes);
+    if (from->nodes.n_items)
+        memcpy(to->nodes.items, from->nodes.items, from->nodes.n_items * sizeof *to->nodes.items);
     return 0;
 }
 

@@ -112,10 +112,10 @@ static void processes_arrive_with_nodes_and_hostile_names(void **state)
          .rss_bytes = 1,
          .n_threads = 2,
          .remote_permyriad = -1,
-         .nodes = nodes,
-         .n_nodes = 2,
+         .nodes = {nodes, 2},
          .nodes_known = true,
          .moved_bytes = 3,
+         .autonuma = {4, 5, 6, 7, 1328.672},
          .state = "stable"},
         {.pid = 2, .comm = "\xef\xbf\xbe", .state = "learning"}, /* U+FFFE */
     };
@@ -132,10 +132,16 @@ static void processes_arrive_with_nodes_and_hostile_names(void **state)
         "[{\"pid\":9876868,\"uid\":4294967294,\"comm\":\"a\xef\xbf\xbd\\u001b\",\"rss_bytes\":1,"
         "\"n_threads\":2,\"remote_permyriad\":null,\"nodes_known\":true,"
         "\"nodes\":[{\"node\":0,\"bytes\":4096},{\"node\":255,\"bytes\":18446744073709551615}],"
-        "\"moved_bytes\":3,\"state\":\"stable\"},"
+        "\"moved_bytes\":3,"
+        "\"numa_pte_updates\":4,\"numa_hint_faults\":5,"
+        "\"numa_hint_faults_local\":6,\"numa_pages_migrated\":7,\"autonuma_cost\":1328.672,"
+        "\"state\":\"stable\"},"
         "{\"pid\":2,\"uid\":0,\"comm\":\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\",\"rss_bytes\":0,"
         "\"n_threads\":0,\"remote_permyriad\":0,\"nodes_known\":false,\"nodes\":[],"
-        "\"moved_bytes\":0,\"state\":\"learning\"}]");
+        "\"moved_bytes\":0,"
+        "\"numa_pte_updates\":0,\"numa_hint_faults\":0,"
+        "\"numa_hint_faults_local\":0,\"numa_pages_migrated\":0,\"autonuma_cost\":0,"
+        "\"state\":\"learning\"}]");
     assert_int_equal(rig.asked_uid, geteuid());
     control_rig_deinit(&rig);
     free(call.json);
