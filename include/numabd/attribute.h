@@ -8,7 +8,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
-#include <uthash.h>
 
 #include "numabd/config.h"
 #include "numabd/discover.h"
@@ -18,6 +17,7 @@
 #include "numabd/sample.h"
 #include "numabd/topology.h"
 #include "util/cleanup.h"
+#include "util/hash.h"
 #include "util/worker.h"
 
 /* Evidence is kept per 2 MiB: one huge page, and 512 base pages, the smallest batch worth a call.
