@@ -207,7 +207,7 @@ void range_note_move(struct range *range, int from, int to, uint64_t now)
         range->n_returns = 0;
     else if (to == range->moved_from)
         range->n_returns++;
-    range->moved_from = from;
+    range->moved_from = (int16_t)from;
     range->moved_nsec = now;
 }
 

@@ -135,7 +135,7 @@ static bool migrate_observe(struct migrate *migrate, struct range *range, const 
 {
     if (range->observed_node == move->node)
         return false;
-    range->observed_node = move->node;
+    range->observed_node = (int16_t)move->node;
     migrate->counts.n_observed += move->bytes / migrate->options.host->page_bytes;
     return true;
 }
