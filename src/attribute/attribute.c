@@ -29,20 +29,19 @@
 #define POLICY_WANTED_PERIOD_NSEC NSEC_PER_SEC
 #define POLICY_COST_FACTOR 500
 #define POLICY_WANTED_COST_FACTOR 20
-/* 2 GiB a round: what can be asked for and moved in a few rounds. */
+/* Of each kind: 2 GiB in ranges, 32 GiB in slabs: what can be asked for in a round. */
 #define GAPS_PER_ROUND 1024
 /* Gaps of a large group leave room for ranges that samples fall into. */
-#define GAPS_MAX (RANGES_MAX / 2)
-/*
- * Kept for groups. 2 TiB used evenly fill the table to here with 22,000 ranges and all that holds
- * them, among that a group for 99 % of all 512 MiB.
+#define GAPS_MAX (FINE_MAX / 2)
+/* Slabs leave room for the groups that hold them: a third of theirs, were there one of each size.
  */
-#define GROUPS_KEPT (RANGES_MAX / 8)
+#define SLABS_MAX (COARSE_MAX / 4 * 3)
 
 struct attribute {
     struct attribute_options options;
     struct space *spaces;
-    size_t n_ranges, n_groups; /* together at most RANGES_MAX */
+    size_t n_ranges, n_small; /* those of 2 and of 8 MiB: together at most FINE_MAX */
+    size_t n_coarse;          /* at most COARSE_MAX */
     uint64_t n_capped;
     uint64_t round_nsec; /* the last round, 0 = none yet */
     uint64_t n_generations;
@@ -95,7 +94,7 @@ size_t attribute_n_ranges(const struct attribute *attribute)
 
 size_t attribute_n_groups(const struct attribute *attribute)
 {
-    return attribute->n_groups;
+    return attribute->n_small + attribute->n_coarse;
 }
 
 uint64_t attribute_n_capped(const struct attribute *attribute)
@@ -110,7 +109,8 @@ void attribute_drop(struct attribute *attribute, pid_t pid)
     if (!space)
         return;
     attribute->n_ranges -= HASH_COUNT(space->ranges);
-    attribute->n_groups -= space->n_groups;
+    attribute->n_small -= space->n_small;
+    attribute->n_coarse -= space->n_coarse;
     scan_counts_add(&attribute->gone_counts, &space->scans->counts);
     HASH_DEL(attribute->spaces, space);
     space_free(space);
@@ -150,10 +150,13 @@ static int attribute_get_space(struct attribute *attribute, const struct target 
 /* Groups come and go with what is done to a space. */
 static void attribute_count_groups(struct attribute *attribute, struct space *space)
 {
-    size_t n = groups_count(space->groups);
+    size_t n_small = HASH_COUNT(space->groups[0]);
+    size_t n_coarse = groups_count_coarse(space->groups);
 
-    attribute->n_groups = attribute->n_groups - space->n_groups + n;
-    space->n_groups = n;
+    attribute->n_small = attribute->n_small - space->n_small + n_small;
+    attribute->n_coarse = attribute->n_coarse - space->n_coarse + n_coarse;
+    space->n_small = n_small;
+    space->n_coarse = n_coarse;
 }
 
 /*
@@ -166,20 +169,21 @@ static size_t space_ranges_max(const struct space *space)
 }
 
 /*
- * What may still be made. The last entries of the table are kept for groups, those of the largest
- * ones longest: memory too large for its ranges to fit is then judged by groups, not forgotten.
+ * What may still be made. Where the fine ones are full, memory is judged by its slabs; where those
+ * are too, by ever larger groups, so that it is not forgotten.
  */
 static unsigned attribute_grain(const struct attribute *attribute, const struct space *space)
 {
-    size_t n_most = attribute->n_ranges + attribute->n_groups + 1 + GROUP_LEVELS;
-    size_t limit = RANGES_MAX - GROUPS_KEPT;
+    size_t n_coarse = attribute->n_coarse + GROUP_LEVELS, limit = SLABS_MAX;
     unsigned grain = GRAIN_RANGES;
 
     if (HASH_COUNT(space->ranges) >= space_ranges_max(space))
         return GRAIN_NONE;
-    while (grain < GRAIN_NONE && n_most > limit) {
-        limit += GROUPS_KEPT / GROUP_LEVELS;
-        grain++;
+    if (attribute->n_ranges + attribute->n_small + 2 > FINE_MAX)
+        grain = 1 + SLAB_LEVEL;
+    for (unsigned rank = 2 + SLAB_LEVEL; rank <= GRAIN_NONE && n_coarse > limit; rank++) {
+        limit += (COARSE_MAX - SLABS_MAX) / (GROUP_LEVELS - 1 - SLAB_LEVEL);
+        grain = rank;
     }
     return grain;
 }
@@ -398,7 +402,7 @@ static void attribute_ask_residency(struct attribute *attribute, struct space *s
     struct residency_request *residency;
     int r = RESIDENCY_NOTHING_DUE;
 
-    if (space->ranges)
+    if (space->ranges || space->groups[SLAB_LEVEL])
         r = residency_request_new(&residency, space, attribute->options.host, now, &residency_ops,
                                   attribute);
     if (r < 0)
@@ -410,13 +414,21 @@ static void attribute_ask_residency(struct attribute *attribute, struct space *s
     space_end_pass(space);
 }
 
-/* Ranges that may be made for gaps in this round, for one space. */
-static size_t attribute_room(const struct attribute *attribute)
+/* How many may be made in this round, for one space, where n of `most` are there. */
+static size_t gaps_room(size_t n, size_t most)
 {
-    size_t n = attribute->n_ranges + attribute->n_groups;
-    size_t room = n < GAPS_MAX ? GAPS_MAX - n : 0;
+    size_t room = n < most ? most - n : 0;
 
     return room < GAPS_PER_ROUND ? room : GAPS_PER_ROUND;
+}
+
+static void attribute_fill(struct attribute *attribute, struct space *space)
+{
+    size_t n_fine = attribute->n_ranges + attribute->n_small;
+
+    space_fill_slabs(space, gaps_room(attribute->n_coarse, SLABS_MAX));
+    attribute_count_groups(attribute, space);
+    attribute->n_ranges += space_fill_gaps(space, gaps_room(n_fine, GAPS_MAX));
 }
 
 size_t attribute_list_unsampled(struct attribute *attribute, uint64_t now,
@@ -440,6 +452,7 @@ size_t attribute_list_unsampled(struct attribute *attribute, uint64_t now,
 static int attribute_set_filter(struct space *space, const struct config *config)
 {
     space->mask_window_nsec = config->mask_window_nsec;
+    space->min_share = config->min_share_permyriad / 10000.0;
     return space_set_filter(space, config->scan_filter, config->mask_bits);
 }
 
@@ -451,7 +464,7 @@ static void attribute_close_space(struct attribute *attribute, struct space *spa
     space_close_round(space, min_share, elapsed_sec, now, &n_dropped);
     attribute->n_ranges -= n_dropped;
     attribute_count_groups(attribute, space);
-    attribute->n_ranges += space_fill_gaps(space, attribute_room(attribute));
+    attribute_fill(attribute, space);
 }
 
 int attribute_round(struct attribute *attribute, const struct config *config, uint64_t now)

@@ -5,7 +5,7 @@
 #include "attribute/thread_mask.h"
 #include "attribute/vmas.h"
 
-struct range *range_insert(struct range **ranges, uint64_t start, uint64_t end)
+struct range *range_insert(struct range **ranges, uint64_t start, uint64_t end, unsigned rank)
 {
     struct range *range = calloc(1, sizeof *range);
 
@@ -13,6 +13,7 @@ struct range *range_insert(struct range **ranges, uint64_t start, uint64_t end)
         return NULL;
     range->start = start;
     range->end = end;
+    range->rank = (uint8_t)rank;
     range->claim.node = -1;
     range->observed_node = -1;
     HASH_ADD(hh, *ranges, start, sizeof range->start, range);
@@ -25,34 +26,88 @@ static void group_drop(struct range **groups, struct range *group)
     range_free(group);
 }
 
-int groups_add(struct range *groups[GROUP_LEVELS], const struct vma *vma, uint64_t bytes,
-               const struct access *access, int node, unsigned slot, unsigned grain)
+/* Does the group's own claim, or the lack of one, change what is known from those around it? */
+static bool group_knows(const struct range *group, int node, bool known)
+{
+    const struct claim *claim = &group->claim;
+
+    if (claim->shared || claim->looks_shared)
+        return false;
+    if (!claim->n_passes)
+        return known;
+    return claim->node == node && (known || claim->n_passes >= CLAIM_PASSES);
+}
+
+static int group_add(struct range **groups, uint64_t start, uint64_t end, unsigned rank,
+                     const struct access *access, int node, unsigned slot, bool make, bool *knownp)
+{
+    struct range *group;
+    int r;
+
+    HASH_FIND(hh, *groups, &start, sizeof start, group);
+    if (!group && !make)
+        return 0;
+    if (!group)
+        group = range_insert(groups, start, end, rank);
+    r = group ? range_add(group, access, node, slot) : -ENOMEM;
+    if (!r)
+        *knownp = group_knows(group, node, *knownp);
+    return r;
+}
+
+/* Bytes of what lies one level below. */
+static uint64_t bytes_below(const struct vma *vma, uint64_t addr, unsigned level)
 {
     uint64_t start, end;
+
+    if (level)
+        group_bounds(vma, addr, level - 1, &start, &end);
+    else
+        range_bounds(vma, addr, &start, &end);
+    return end - start;
+}
+
+int groups_add(struct range *groups[GROUP_LEVELS], const struct vma *vma,
+               const struct access *access, int node, unsigned slot, unsigned grain, bool *knownp)
+{
     int r = 0;
 
-    for (unsigned level = 0; level < GROUP_LEVELS && !r; level++) {
-        struct range *group;
+    for (unsigned rank = GROUP_LEVELS; rank > 0 && !r; rank--) {
+        uint64_t start, end;
 
-        group_bounds(vma, access->addr, level, &start, &end);
-        if (end - start <= bytes)
-            continue;
-        bytes = end - start;
-        HASH_FIND(hh, groups[level], &start, sizeof start, group);
-        if (!group && level + 1 < grain)
-            continue;
-        if (!group)
-            group = range_insert(&groups[level], start, end);
-        r = group ? range_add(group, access, node, slot) : -ENOMEM;
+        group_bounds(vma, access->addr, rank - 1, &start, &end);
+        if (end - start > bytes_below(vma, access->addr, rank - 1))
+            r = group_add(&groups[rank - 1], start, end, rank, access, node, slot,
+                          rank >= grain && !*knownp, knownp);
     }
     return r;
 }
 
-size_t groups_count(struct range *const groups[GROUP_LEVELS])
+const struct range *groups_find_above(struct range *const groups[GROUP_LEVELS],
+                                      const struct vma_list *vmas, const struct range *range,
+                                      unsigned n_passes)
+{
+    const struct vma *vma = vma_list_find(vmas, range->start);
+    uint64_t start, end;
+
+    for (unsigned level = range->rank; vma && level < GROUP_LEVELS; level++) {
+        const struct range *group;
+
+        group_bounds(vma, range->start, level, &start, &end);
+        HASH_FIND(hh, groups[level], &start, sizeof start, group);
+        if (group && group->claim.shared)
+            return NULL;
+        if (group && group->claim.n_passes >= n_passes)
+            return group;
+    }
+    return NULL;
+}
+
+size_t groups_count_coarse(struct range *const groups[GROUP_LEVELS])
 {
     size_t n = 0;
 
-    for (unsigned level = 0; level < GROUP_LEVELS; level++)
+    for (unsigned level = 1; level < GROUP_LEVELS; level++)
         n += HASH_COUNT(groups[level]);
     return n;
 }
@@ -123,18 +178,53 @@ void groups_mark_bound(struct range *groups[GROUP_LEVELS], const struct thread_m
     }
 }
 
-void groups_close_round(struct range *groups[GROUP_LEVELS], double min_share, double elapsed_sec,
-                        uint64_t now)
+/* A group of 8 MiB whose claim, if it has one, is that of a larger one. */
+static bool small_adds_nothing(const struct range *group, const struct range *above,
+                               double min_share)
+{
+    if (!above || above->claim.n_passes < CLAIM_PASSES)
+        return false;
+    if (group->claim.shared || group->claim.looks_shared)
+        return false;
+    if (group->claim.n_passes && group->claim.node != above->claim.node)
+        return false;
+    return range_agrees(group, above->claim.node, min_share);
+}
+
+static bool group_may_forget(struct range *const groups[GROUP_LEVELS], const struct vma_list *vmas,
+                             const struct range *group, double min_share, uint64_t now)
+{
+    bool decayed = tally_total_n(&group->rate) <= RANGE_FORGET_SAMPLES;
+    const struct range *above;
+
+    if (group->bound_thread || group->moving || range_moved_lately(group, now) ||
+        (!decayed && group->rank != 1))
+        return false;
+    if (group->rank > 1 + SLAB_LEVEL)
+        return true;
+    above = groups_find_above(groups, vmas, group, 1);
+    return group->rank == 1 ? decayed || small_adds_nothing(group, above, min_share) : !above;
+}
+
+static void group_close_round(struct range *group, double min_share, double elapsed_sec,
+                              uint64_t now)
+{
+    range_close_round(group, min_share, elapsed_sec, now);
+    if (group->claim.n_passes < CLAIM_PASSES)
+        group->filled = false;
+}
+
+/* The large ones first: the others are judged by them. */
+void groups_close_round(struct range *groups[GROUP_LEVELS], const struct vma_list *vmas,
+                        double min_share, double elapsed_sec, uint64_t now)
 {
     struct range *group, *next;
 
-    for (unsigned level = 0; level < GROUP_LEVELS; level++) {
-        HASH_ITER (hh, groups[level], group, next) {
-            range_close_round(group, min_share, elapsed_sec, now);
-            if (group->claim.n_passes < CLAIM_PASSES)
-                group->filled = false;
-            if (!group->bound_thread && tally_total_n(&group->rate) <= RANGE_FORGET_SAMPLES)
-                group_drop(&groups[level], group);
+    for (unsigned rank = GROUP_LEVELS; rank > 0; rank--) {
+        HASH_ITER (hh, groups[rank - 1], group, next) {
+            group_close_round(group, min_share, elapsed_sec, now);
+            if (group_may_forget(groups, vmas, group, min_share, now))
+                group_drop(&groups[rank - 1], group);
         }
     }
 }

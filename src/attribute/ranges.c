@@ -11,8 +11,6 @@
 
 #include "attribute/thread_mask.h"
 
-/* Who goes back within the longest horizon (decide.h) bounces. */
-#define RETURN_NSEC (600 * NSEC_PER_SEC)
 #define HALF_LIFE_ROUNDS 2.0
 #define HALF_LIFE_SAMPLES 32.0
 #define HALF_LIFE_MAX_SEC 60.0
@@ -199,11 +197,14 @@ struct range range_view(const struct range *range, const struct range *evidence)
     return view;
 }
 
+bool range_moved_lately(const struct range *range, uint64_t now)
+{
+    return range->moved_nsec && now - range->moved_nsec < RETURN_NSEC;
+}
+
 void range_note_move(struct range *range, int from, int to, uint64_t now)
 {
-    bool lately = range->moved_nsec && now - range->moved_nsec < RETURN_NSEC;
-
-    if (!lately)
+    if (!range_moved_lately(range, now))
         range->n_returns = 0;
     else if (to == range->moved_from)
         range->n_returns++;

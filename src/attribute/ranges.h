@@ -67,6 +67,9 @@ bool range_agrees(const struct range *range, int node, double min_share);
  */
 struct range range_view(const struct range *range, const struct range *evidence);
 
+/* Who goes back within the longest horizon (decide.h) bounces. */
+#define RETURN_NSEC (600 * NSEC_PER_SEC)
+bool range_moved_lately(const struct range *range, uint64_t now);
 /* Its pages moved from a node to another: counts moves back and forth. */
 void range_note_move(struct range *range, int from, int to, uint64_t now);
 

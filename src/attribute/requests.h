@@ -51,6 +51,7 @@ struct residency_request {
     struct request request;
     uint64_t asked_nsec;
     uint64_t starts[RESIDENCY_RANGES_MAX];
+    uint8_t ranks[RESIDENCY_RANGES_MAX]; /* of the ranges, slabs among them */
     size_t n_ranges;
     void *pages[RESIDENCY_RANGES_MAX * RESIDENCY_PAGES_PER_RANGE];
     int status[RESIDENCY_RANGES_MAX * RESIDENCY_PAGES_PER_RANGE];
