@@ -159,6 +159,7 @@ struct space {
     /* numa_maps */
     bool policy_pending;
     uint64_t policy_nsec, policy_cost_nsec; /* asked last; what the last one cost */
+    unsigned policy_want;                   /* why it was asked (attribute/policy_turns.h) */
     uint64_t policy_read_nsec;              /* when the last one that holds was asked, 0 = never */
     bool totals_known;
     struct tally totals; /* resident pages by node, in base pages */
