@@ -206,8 +206,8 @@ void range_note_move(struct range *range, int from, int to, uint64_t now)
 {
     if (!range_moved_lately(range, now))
         range->n_returns = 0;
-    else if (to == range->moved_from)
-        range->n_returns++;
+    else if (to == range->moved_from || range->n_returns)
+        range->n_returns++; /* once it bounced, a third node is no better */
     range->moved_from = (int16_t)from;
     range->moved_nsec = now;
 }
