@@ -121,7 +121,7 @@ struct range {
     struct thread_mask threads_now; /* in this one */
     uint8_t rank;                   /* 0: of 2 MiB; 1 + level: a group */
     bool bound_thread; /* a thread with a policy of its own was among them, ever: its owner's */
-    bool filled;       /* a group: what no sample fell into was made */
+    uint64_t filled;   /* a group: what no sample fell into was made up to here */
     uint64_t cool_down_nsec; /* no move before */
     uint64_t moved_nsec;     /* last move, 0 = never */
     int16_t moved_from;      /* node that most pages came from then */
@@ -147,6 +147,7 @@ struct space {
     struct scans *scans;       /* passes over the VMAs, and their masks of threads */
     uint64_t mask_window_nsec; /* mask_window */
     double min_share;          /* of the last round */
+    bool pressed;              /* the table's part for slabs is full: those that lie well go */
     pid_t pass_tid;            /* whose pass the last one was, where that matters */
     struct thread_mask own_policy, unknown_policy;
     /* Threads of unknown_policy that were seen before the last round: they had their time. */

@@ -263,6 +263,7 @@ static void attribute_close_space(struct attribute *attribute, struct space *spa
 {
     size_t n_dropped = 0;
 
+    space->pressed = attribute->n_coarse + GAPS_PER_ROUND > SLABS_MAX;
     space_close_round(space, min_share, elapsed_sec, now, &n_dropped);
     attribute->n_ranges -= n_dropped;
     attribute_count_groups(attribute, space);

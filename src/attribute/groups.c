@@ -38,21 +38,23 @@ static bool group_knows(const struct range *group, int node, bool known)
     return claim->node == node && (known || claim->n_passes >= CLAIM_PASSES);
 }
 
-static int group_add(struct range **groups, uint64_t start, uint64_t end, unsigned rank,
-                     const struct access *access, int node, unsigned slot, bool make, bool *knownp)
+/* *abovep: the group that holds it; then itself, if there is or may be one. Return: 0 or -ENOMEM.
+ */
+static int group_get(struct range **groups, uint64_t start, uint64_t end, unsigned rank, bool make,
+                     struct range **abovep, struct range **groupp)
 {
-    struct range *group;
-    int r;
-
-    HASH_FIND(hh, *groups, &start, sizeof start, group);
-    if (!group && !make)
+    HASH_FIND(hh, *groups, &start, sizeof start, *groupp);
+    if (!*groupp && !make)
         return 0;
-    if (!group)
-        group = range_insert(groups, start, end, rank);
-    r = group ? range_add(group, access, node, slot) : -ENOMEM;
-    if (!r)
-        *knownp = group_knows(group, node, *knownp);
-    return r;
+    if (!*groupp) {
+        *groupp = range_insert(groups, start, end, rank);
+        if (!*groupp)
+            return -ENOMEM;
+        if (*abovep)
+            range_hand_over(*abovep, *groupp);
+    }
+    *abovep = *groupp;
+    return 0;
 }
 
 /* Bytes of what lies one level below. */
@@ -70,28 +72,35 @@ static uint64_t bytes_below(const struct vma *vma, uint64_t addr, unsigned level
 int groups_add(struct range *groups[GROUP_LEVELS], const struct vma *vma,
                const struct access *access, int node, unsigned slot, unsigned grain, bool *knownp)
 {
+    struct range *above = NULL;
     int r = 0;
 
     for (unsigned rank = GROUP_LEVELS; rank > 0 && !r; rank--) {
+        struct range *group;
         uint64_t start, end;
 
         group_bounds(vma, access->addr, rank - 1, &start, &end);
-        if (end - start > bytes_below(vma, access->addr, rank - 1))
-            r = group_add(&groups[rank - 1], start, end, rank, access, node, slot,
-                          rank >= grain && !*knownp, knownp);
+        if (end - start <= bytes_below(vma, access->addr, rank - 1))
+            continue;
+        r = group_get(&groups[rank - 1], start, end, rank, rank >= grain && !*knownp, &above,
+                      &group);
+        if (!r && group) {
+            r = range_add(group, access, node, slot);
+            *knownp = group_knows(group, node, *knownp);
+        }
     }
     return r;
 }
 
-const struct range *groups_find_above(struct range *const groups[GROUP_LEVELS],
-                                      const struct vma_list *vmas, const struct range *range,
-                                      unsigned n_passes)
+struct range *groups_find_above(struct range *const groups[GROUP_LEVELS],
+                                const struct vma_list *vmas, const struct range *range,
+                                unsigned n_passes)
 {
     const struct vma *vma = vma_list_find(vmas, range->start);
     uint64_t start, end;
 
     for (unsigned level = range->rank; vma && level < GROUP_LEVELS; level++) {
-        const struct range *group;
+        struct range *group;
 
         group_bounds(vma, range->start, level, &start, &end);
         HASH_FIND(hh, groups[level], &start, sizeof start, group);
@@ -140,7 +149,6 @@ bool range_keep(struct range *range, unsigned level, const struct vma_list *befo
     if (end != range->end) {
         range->end = end;
         range->residency_nsec = 0;
-        range->filled = false;
     }
     return true;
 }
@@ -178,8 +186,8 @@ void groups_mark_bound(struct range *groups[GROUP_LEVELS], const struct thread_m
     }
 }
 
-/* A group of 8 MiB whose claim, if it has one, is that of a larger one. */
-static bool small_adds_nothing(const struct range *group, const struct range *above,
+/* Is the group's claim, if it has one, that of a larger one? */
+static bool group_adds_nothing(const struct range *group, const struct range *above,
                                double min_share)
 {
     if (!above || above->claim.n_passes < CLAIM_PASSES)
@@ -191,40 +199,74 @@ static bool small_adds_nothing(const struct range *group, const struct range *ab
     return range_agrees(group, above->claim.node, min_share);
 }
 
-static bool group_may_forget(struct range *const groups[GROUP_LEVELS], const struct vma_list *vmas,
-                             const struct range *group, double min_share, uint64_t now)
+/* Its memory has been seen where it belongs, so that others may have its place. */
+static bool slab_is_done(const struct range *slab, const struct range *above, double min_share,
+                         uint64_t now)
 {
-    bool decayed = tally_total_n(&group->rate) <= RANGE_FORGET_SAMPLES;
-    const struct range *above;
-
-    if (group->bound_thread || group->moving || range_moved_lately(group, now) ||
-        (!decayed && group->rank != 1))
-        return false;
-    if (group->rank > 1 + SLAB_LEVEL)
-        return true;
-    above = groups_find_above(groups, vmas, group, 1);
-    return group->rank == 1 ? decayed || small_adds_nothing(group, above, min_share) : !above;
+    return group_adds_nothing(slab, above, min_share) && slab->cool_down_nsec <= now &&
+           range_resident_share(slab, above->claim.node) == 1;
 }
 
-static void group_close_round(struct range *group, double min_share, double elapsed_sec,
-                              uint64_t now)
+struct closing {
+    const struct vma_list *vmas;
+    double min_share;
+    bool pressed;
+    double elapsed_sec;
+    uint64_t now;
+};
+
+static bool group_may_forget(const struct closing *closing, const struct range *group,
+                             const struct range *above)
 {
-    range_close_round(group, min_share, elapsed_sec, now);
+    bool decayed = tally_total_n(&group->rate) <= RANGE_FORGET_SAMPLES;
+
+    if (group->bound_thread || group->moving)
+        return false;
+    if (group->rank == 1)
+        return decayed || group_adds_nothing(group, above, closing->min_share);
+    if (group->rank == 1 + SLAB_LEVEL && closing->pressed &&
+        slab_is_done(group, above, closing->min_share, closing->now))
+        return true;
+    if (!decayed || range_moved_lately(group, closing->now))
+        return false;
+    return group->rank > 1 + SLAB_LEVEL || !above;
+}
+
+static void group_close_round(const struct closing *closing, struct range *group)
+{
+    range_close_round(group, closing->min_share, closing->elapsed_sec, closing->now);
     if (group->claim.n_passes < CLAIM_PASSES)
-        group->filled = false;
+        group->filled = 0;
+}
+
+static void level_close_round(struct range *groups[GROUP_LEVELS], unsigned level,
+                              const struct closing *closing)
+{
+    struct range *group, *next;
+
+    HASH_ITER (hh, groups[level], group, next) {
+        struct range *above;
+
+        group_close_round(closing, group);
+        above = groups_find_above(groups, closing->vmas, group, 1);
+        if (!group_may_forget(closing, group, above))
+            continue;
+        if (above && level == SLAB_LEVEL)
+            range_hand_over(group, above);
+        group_drop(&groups[level], group);
+    }
 }
 
 /* The large ones first: the others are judged by them. */
 void groups_close_round(struct range *groups[GROUP_LEVELS], const struct vma_list *vmas,
-                        double min_share, double elapsed_sec, uint64_t now)
+                        double min_share, bool pressed, double elapsed_sec, uint64_t now)
 {
-    struct range *group, *next;
+    const struct closing closing = {.vmas = vmas,
+                                    .min_share = min_share,
+                                    .pressed = pressed,
+                                    .elapsed_sec = elapsed_sec,
+                                    .now = now};
 
-    for (unsigned rank = GROUP_LEVELS; rank > 0; rank--) {
-        HASH_ITER (hh, groups[rank - 1], group, next) {
-            group_close_round(group, min_share, elapsed_sec, now);
-            if (group_may_forget(groups, vmas, group, min_share, now))
-                group_drop(&groups[rank - 1], group);
-        }
-    }
+    for (unsigned level = GROUP_LEVELS; level > 0; level--)
+        level_close_round(groups, level - 1, &closing);
 }

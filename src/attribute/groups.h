@@ -37,9 +37,9 @@ int groups_add(struct range *groups[GROUP_LEVELS], const struct vma *vma,
  * The smallest group with at least n_passes that holds the range or group; NULL: there is none, or
  * a smaller one is shared.
  */
-const struct range *groups_find_above(struct range *const groups[GROUP_LEVELS],
-                                      const struct vma_list *vmas, const struct range *range,
-                                      unsigned n_passes);
+struct range *groups_find_above(struct range *const groups[GROUP_LEVELS],
+                                const struct vma_list *vmas, const struct range *range,
+                                unsigned n_passes);
 
 /* All but those of 8 MiB. */
 size_t groups_count_coarse(struct range *const groups[GROUP_LEVELS]);
@@ -56,4 +56,4 @@ void groups_mark_bound(struct range *groups[GROUP_LEVELS], const struct thread_m
  * those of 8 MiB that add nothing to what a larger one says.
  */
 void groups_close_round(struct range *groups[GROUP_LEVELS], const struct vma_list *vmas,
-                        double min_share, double elapsed_sec, uint64_t now);
+                        double min_share, bool pressed, double elapsed_sec, uint64_t now);

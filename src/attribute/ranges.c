@@ -212,6 +212,17 @@ void range_note_move(struct range *range, int from, int to, uint64_t now)
     range->moved_nsec = now;
 }
 
+void range_hand_over(const struct range *from, struct range *to)
+{
+    if (from->moved_nsec <= to->moved_nsec)
+        return;
+    to->moved_nsec = from->moved_nsec;
+    to->moved_from = from->moved_from;
+    to->n_returns = from->n_returns;
+    if (from->cool_down_nsec > to->cool_down_nsec)
+        to->cool_down_nsec = from->cool_down_nsec;
+}
+
 double range_rate(const struct range *range, int node)
 {
     return range->rate_sec > 0 ? tally_sec(&range->rate, node) / range->rate_sec : 0;

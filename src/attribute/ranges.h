@@ -73,6 +73,13 @@ bool range_moved_lately(const struct range *range, uint64_t now);
 /* Its pages moved from a node to another: counts moves back and forth. */
 void range_note_move(struct range *range, int from, int to, uint64_t now);
 
+/*
+ * A range is forgotten, and its memory left to what holds it, or made inside of that: `to` takes
+ * over when memory of `from` moved last, and from where, if that was later than its own, so that
+ * what moves back and forth is known either way.
+ */
+void range_hand_over(const struct range *from, struct range *to);
+
 /* Access-seconds per second from the node. */
 double range_rate(const struct range *range, int node);
 

@@ -104,14 +104,3 @@ size_t slab_choose_pages(const struct space *space, const struct range *slab, ui
     }
     return n_pieces ? n : 0;
 }
-
-void slab_hand_over(const struct range *from, struct range *to)
-{
-    if (from->moved_nsec <= to->moved_nsec)
-        return;
-    to->moved_nsec = from->moved_nsec;
-    to->moved_from = from->moved_from;
-    to->n_returns = from->n_returns;
-    if (from->cool_down_nsec > to->cool_down_nsec)
-        to->cool_down_nsec = from->cool_down_nsec;
-}

@@ -31,10 +31,3 @@ int slab_node(const struct space *space, const struct range *slab);
  */
 size_t slab_choose_pages(const struct space *space, const struct range *slab, uint64_t page_bytes,
                          unsigned turn, void **pages, size_t n);
-
-/*
- * A range of a slab is made or forgotten: `to` takes over when memory of `from` moved last, and
- * from where, if that was later than its own, so that what moves back and forth is known either
- * way.
- */
-void slab_hand_over(const struct range *from, struct range *to);

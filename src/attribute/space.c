@@ -165,7 +165,7 @@ static int space_get_range(struct space *space, const struct vma *vma, uint64_t 
     if (!*rangep)
         return -ENOMEM;
     if (slab)
-        slab_hand_over(slab, *rangep);
+        range_hand_over(slab, *rangep);
     *madep = true;
     return 0;
 }
@@ -317,7 +317,7 @@ static void space_forget(struct space *space, struct range *range)
     struct range *slab = slab_find(space, range->start);
 
     if (slab)
-        slab_hand_over(range, slab);
+        range_hand_over(range, slab);
     space_drop_range(space, range);
 }
 
@@ -331,7 +331,7 @@ void space_close_round(struct space *space, double min_share, double elapsed_sec
     space_mark_bound(space);
     space_end_window(space, now);
     threads_close_round(space, now);
-    groups_close_round(space->groups, &space->vmas, min_share, elapsed_sec, now);
+    groups_close_round(space->groups, &space->vmas, min_share, space->pressed, elapsed_sec, now);
     HASH_ITER (hh, space->ranges, range, next) {
         range_close_round(range, min_share, elapsed_sec, now);
         if (!space_may_forget(space, range, min_share))
@@ -354,23 +354,28 @@ static bool slab_covers(const struct space *space, const struct range *group)
 static size_t space_fill_group(struct space *space, struct range *group, size_t limit)
 {
     const struct vma *vma = space_find_vma(space, group->start);
+    uint64_t addr = group->filled > group->start ? group->filled : group->start, start, end;
     bool slabs = group->rank > SLAB_RANK;
     size_t n_made = 0;
-    uint64_t start, end;
 
-    for (uint64_t addr = group->start; vma && addr < group->end && n_made < limit; addr = end) {
+    for (; vma && addr < group->end && n_made < limit; addr = end) {
+        struct range *made;
+
         if (slabs)
             group_bounds(vma, addr, SLAB_LEVEL, &start, &end);
         else
             range_bounds(vma, addr, &start, &end);
         if (space_find_ranked(space, start, slabs ? SLAB_RANK : 0))
             continue;
-        if (!range_insert(slabs ? &space->groups[SLAB_LEVEL] : &space->ranges, start, end,
-                          slabs ? SLAB_RANK : 0))
-            return n_made;
+        made = range_insert(slabs ? &space->groups[SLAB_LEVEL] : &space->ranges, start, end,
+                            slabs ? SLAB_RANK : 0);
+        if (!made)
+            break;
+        if (slabs)
+            range_hand_over(group, made);
         n_made++;
     }
-    group->filled = n_made < limit;
+    group->filled = addr;
     return n_made;
 }
 
@@ -380,7 +385,7 @@ static size_t space_fill_level(struct space *space, unsigned level, size_t limit
     size_t n_made = 0;
 
     HASH_ITER (hh, space->groups[level], group, next) {
-        if (group->claim.n_passes && !group->filled && n_made < limit &&
+        if (group->claim.n_passes && group->filled < group->end && n_made < limit &&
             (level || !slab_covers(space, group)))
             n_made += space_fill_group(space, group, limit - n_made);
     }
