@@ -74,7 +74,6 @@ static int mover_move(struct mover *mover, uint64_t first, uint64_t n, int node)
     arrived = machine->nodes[node].n_arrived - arrived;
     cost = object->huge ? arrived / SIM_CHUNK_PAGES * MOVE_HUGE_NSEC : arrived * MOVE_PAGE_NSEC;
     machine->tally.cpu_nsec += cost;
-    machine->tally.moving_nsec += cost;
     return 0;
 }
 
@@ -129,12 +128,8 @@ long sim_move_pages(void *self, pid_t pid, size_t n, void *const *pages, const i
     int r = 0;
 
     machine->tally.cpu_nsec += CALL_NSEC + n * QUERY_PAGE_NSEC;
-    if (nodes) {
-        machine->tally.moving_nsec += CALL_NSEC + n * QUERY_PAGE_NSEC;
-        machine->tally.n_moves++;
-    } else {
-        machine->tally.n_queries++;
-    }
+    machine->tally.n_moves += nodes != NULL;
+    machine->tally.n_queries += !nodes;
     if (!mover.process)
         return -ESRCH;
     for (size_t i = 0, taken; i < n && !r; i += taken) {
