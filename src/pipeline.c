@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "attribute/ranges.h"
+#include "attribute/slabs.h"
 #include "attribute/tally.h"
 #include "util/array.h"
 #include "util/procfs.h"
@@ -228,29 +229,73 @@ static void pipeline_say_denied(struct pipeline *pipeline)
     }
 }
 
+static int pipeline_list_add(struct pipeline *pipeline, const struct candidate *candidate)
+{
+    if (ARRAY_RESERVE(pipeline->candidates, pipeline->candidates_cap, pipeline->n_candidates + 1))
+        return -ENOMEM;
+    pipeline->candidates[pipeline->n_candidates++] = *candidate;
+    return 0;
+}
+
+static int pipeline_list_ranges(struct pipeline *pipeline, const struct target *target,
+                                const struct space *space)
+{
+    double min_share = pipeline->config->min_share_permyriad / 10000.0;
+    struct range *range, *next;
+    int r = 0;
+
+    HASH_ITER (hh, space->ranges, range, next) {
+        if (r || !space_lets(space, range->start))
+            continue;
+        r = pipeline_list_add(pipeline,
+                              &(struct candidate){
+                                  .target = target,
+                                  .space = space,
+                                  .vma = space_find_vma(space, range->start),
+                                  .range = range,
+                                  .evidence = space_find_evidence(space, range, min_share),
+                              });
+    }
+    return r;
+}
+
+/* Slabs that lie well, or that no claim is about, are left out: they are most of a large machine.
+ */
+static int pipeline_list_slabs(struct pipeline *pipeline, const struct target *target,
+                               const struct space *space)
+{
+    double min_share = pipeline->config->min_share_permyriad / 10000.0;
+    struct range *slab, *next;
+    int r = 0;
+
+    HASH_ITER (hh, space->groups[SLAB_LEVEL], slab, next) {
+        struct candidate candidate = {.target = target, .space = space, .range = slab};
+        int node;
+
+        if (r || !slab->residency_nsec || !space_lets(space, slab->start))
+            continue;
+        candidate.evidence = space_find_evidence(space, slab, min_share);
+        node = candidate.evidence->claim.node;
+        if (node < 0 || range_resident_share(slab, node) == 1)
+            continue;
+        candidate.vma = space_find_vma(space, slab->start);
+        candidate.bytes = slab_bytes(space, slab, node);
+        if (candidate.bytes)
+            r = pipeline_list_add(pipeline, &candidate);
+    }
+    return r;
+}
+
 static int pipeline_list_space(struct pipeline *pipeline, struct space *space)
 {
     const struct target *target = pipeline_target(pipeline, space->pid);
-    double min_share = pipeline->config->min_share_permyriad / 10000.0;
-    size_t need = pipeline->n_candidates + HASH_COUNT(space->ranges);
-    struct range *range, *next;
+    int r;
 
     if (!target)
         return 0;
-    if (ARRAY_RESERVE(pipeline->candidates, pipeline->candidates_cap, need) < 0)
-        return -ENOMEM;
     space->n_planned = 0;
-    HASH_ITER (hh, space->ranges, range, next) {
-        if (!space_lets(space, range->start))
-            continue;
-        pipeline->candidates[pipeline->n_candidates++] =
-            (struct candidate){.target = target,
-                               .space = space,
-                               .vma = space_find_vma(space, range->start),
-                               .range = range,
-                               .evidence = space_find_evidence(space, range, min_share)};
-    }
-    return 0;
+    r = pipeline_list_ranges(pipeline, target, space);
+    return r ? r : pipeline_list_slabs(pipeline, target, space);
 }
 
 static int pipeline_list(struct pipeline *pipeline)
@@ -410,7 +455,7 @@ static void range_on_outcome(struct pipeline *pipeline, struct range *range,
     uint64_t cool_down = pipeline->config->cool_down_rounds * pipeline->config->interval_nsec;
     unsigned shift;
 
-    range->moving = false;
+    range->moving -= range->moving > 0;
     range->n_refusals = moved->n_failed ? range->n_refusals + 1 : 0;
     if (tally_n(&moved->after, node) > tally_n(&moved->before, node))
         range_note_move(range, most_elsewhere(&moved->before, node), node, now);
@@ -422,10 +467,11 @@ static void range_on_outcome(struct pipeline *pipeline, struct range *range,
 static void on_recalled(struct space *space, const struct outcome *outcome)
 {
     for (size_t i = 0; i < outcome->n_ranges; i++) {
-        struct range *range = space_find_range(space, outcome->ranges[i].start);
+        const struct moved_range *recalled = &outcome->ranges[i];
+        struct range *range = space_find_ranked(space, recalled->start, recalled->rank);
 
         if (range)
-            range->moving = false;
+            range->moving -= range->moving > 0;
     }
 }
 
@@ -467,10 +513,13 @@ static void on_outcome(void *userdata, const struct outcome *outcome)
         space->moved_nsec = now;
     for (size_t i = 0; i < outcome->n_ranges; i++) {
         const struct moved_range *moved = &outcome->ranges[i];
-        struct range *range = space_find_range(space, moved->start);
+        struct range *range = space_find_ranked(space, moved->start, moved->rank);
 
-        space_apply_move(space, moved->start, &moved->before, &moved->after, page_bytes, now);
-        if (range && range->moving)
+        /* Made anew while the move was out, maybe in another mapping: it learns nothing of it. */
+        if (range && !range->moving)
+            range = NULL;
+        space_apply_move(space, range, &moved->before, &moved->after, page_bytes, now);
+        if (range)
             range_on_outcome(pipeline, range, moved, outcome->node, now);
     }
 }

@@ -8,7 +8,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
-#include <uthash.h>
 
 #include "numabd/autonuma.h"
 #include "numabd/benefit.h"
@@ -20,6 +19,7 @@
 #include "numabd/sample.h"
 #include "numabd/topology.h"
 #include "util/cleanup.h"
+#include "util/hash.h"
 #include "util/worker.h"
 
 /* Evidence is kept per 2 MiB: one huge page, and 512 base pages, the smallest batch worth a call.
@@ -31,23 +31,29 @@
  */
 #define GROUP_LEVELS 5
 /*
- * All ranges and groups of all spaces. Measured: 600 bytes each when used from one or two nodes (52
- * MiB), 780 from four, 1,140 from eight (98 MiB). Memory used densely has one group to three
- * ranges: evidence on 115 GiB, and by groups on far more. Where 2 MiB of each GiB are used, a range
- * has five groups: 15,000 ranges.
+ * The groups of 32 MiB stand for all their memory that has no range of its own (attribute/slabs.h).
  */
-#define RANGES_MAX 90112
+#define SLAB_LEVEL 1
+/*
+ * All ranges and groups of all spaces: the fine ones, of 2 and 8 MiB, and the coarse ones. Bytes
+ * each, measured: 430 when used from one node, 500 from two, 620 from four, 880 from eight; a slab
+ * that no sample fell into takes 340. Fine ones are for what is not decided yet: 76 GiB at a time.
+ * Coarse ones hold 1.5 TiB at a time, and the next part when that lies well.
+ */
+#define FINE_MAX 49152
+#define COARSE_MAX 65536
+#define RANGES_MAX (FINE_MAX + COARSE_MAX)
 
 /* Sums by node, sparse and unordered: most ranges are used from one or two nodes. */
 struct tally_entry {
+    double n;  /* samples (evidence) or pages (residency) */
+    float sec; /* CPU time of the samples */
     int node;
-    double n;   /* samples (evidence) or pages (residency) */
-    double sec; /* CPU time of the samples */
 };
 
 struct tally {
     struct tally_entry *entries;
-    size_t n_entries, cap;
+    uint32_t n_entries, cap;
 };
 
 /*
@@ -95,11 +101,11 @@ struct vma_list {
 
 /* Which node a range's accesses come from, and how sure that is. */
 struct claim {
-    int node;            /* -1 = none */
-    unsigned n_passes;   /* windows in a row of fresh samples that passed for this node */
-    bool shared;         /* evidence says that no node dominates */
-    bool looks_shared;   /* most likely so, without a claim: a reason to show, never one to act */
-    uint64_t since_nsec; /* when the first of them passed */
+    uint64_t since_nsec;    /* when the first of its passes was */
+    int node;               /* -1 = none */
+    unsigned n_passes : 30; /* windows in a row of fresh samples that passed for this node */
+    bool shared : 1;        /* evidence says that no node dominates */
+    bool looks_shared : 1;  /* most likely so, without a claim: to show, never to act on */
 };
 
 struct range {
@@ -116,16 +122,17 @@ struct range {
     unsigned n_exact; /* since the last pass: samples whose thread and address are certain */
     struct thread_mask threads;     /* that used it in this mask window or the one before */
     struct thread_mask threads_now; /* in this one */
+    uint8_t rank;                   /* 0: of 2 MiB; 1 + level: a group */
     bool bound_thread; /* a thread with a policy of its own was among them, ever: its owner's */
-    bool filled;       /* a group: ranges that no sample fell into were made */
+    uint64_t filled;   /* a group: what no sample fell into was made up to here */
     uint64_t cool_down_nsec; /* no move before */
     uint64_t moved_nsec;     /* last move, 0 = never */
-    int moved_from;          /* node that most pages came from then */
+    int16_t moved_from;      /* node that most pages came from then */
+    int16_t observed_node;   /* where --observe would have moved it; -1 */
     unsigned n_returns;      /* moves back to moved_from in a row */
     unsigned n_refusals;
-    int observed_node; /* where --observe would have moved it; -1 */
-    bool moving;       /* a move was handed to a worker */
-    uint8_t n_blind;   /* residency queries to come without a look at its page table */
+    uint8_t n_blind; /* residency queries to come without a look at its page table */
+    unsigned moving; /* requests to move (parts of) it that are with workers */
     UT_hash_handle hh;
 };
 
@@ -137,12 +144,14 @@ struct space {
     struct vma_list vmas;
     struct range *ranges;
     struct range *groups[GROUP_LEVELS]; /* ranges that hold others: [0] 8 MiB ... [4] the VMA */
-    size_t n_groups;                    /* of them counted against RANGES_MAX */
+    size_t n_small, n_coarse;           /* of them counted so far: those of 8 MiB, and the others */
     struct thread *threads;
     unsigned n_threads; /* live ones, sampled or not */
     struct slots *slots;
     struct scans *scans;       /* passes over the VMAs, and their masks of threads */
     uint64_t mask_window_nsec; /* mask_window */
+    double min_share;          /* of the last round */
+    bool pressed;              /* the table's part for slabs is full: those that lie well go */
     pid_t pass_tid;            /* whose pass the last one was, where that matters */
     struct thread_mask own_policy, unknown_policy;
     /* Threads of unknown_policy that were seen before the last round: they had their time. */
@@ -155,6 +164,7 @@ struct space {
     /* numa_maps */
     bool policy_pending;
     uint64_t policy_nsec, policy_cost_nsec; /* asked last; what the last one cost */
+    unsigned policy_want;                   /* why it was asked (attribute/policy_turns.h) */
     uint64_t policy_read_nsec;              /* when the last one that holds was asked, 0 = never */
     bool totals_known;
     struct tally totals; /* resident pages by node, in base pages */
@@ -221,6 +231,8 @@ size_t attribute_list_unsampled(struct attribute *attribute, uint64_t now,
 struct space *attribute_find(const struct attribute *attribute, pid_t pid);
 struct space *attribute_spaces(const struct attribute *attribute);
 struct range *space_find_range(const struct space *space, uint64_t start);
+/* The range (rank 0) or group around addr; NULL: there is none. */
+struct range *space_find_ranked(const struct space *space, uint64_t addr, unsigned rank);
 /*
  * The smallest range whose evidence may be acted on for this one: itself, or a group that holds it,
  * is confirmed, and that its own samples, if any, do not speak against. Else the range itself.
@@ -257,8 +269,9 @@ void attribute_count_autonuma(struct attribute *attribute, struct autonuma *sum)
 bool space_lets(const struct space *space, uint64_t addr);
 
 /*
- * What was learned about a range's pages by a move: pages by node after it. A range that is not
- * moving was made while the move was out, maybe in another mapping, and learns nothing of it.
+ * What was learned by a move about pages of a range: by node, and after it. NULL: the range has
+ * gone (or was made anew while the move was out, maybe in another mapping, and learns nothing of
+ * it).
  */
-void space_apply_move(struct space *space, uint64_t start, const struct tally *before,
+void space_apply_move(struct space *space, struct range *range, const struct tally *before,
                       const struct tally *after, uint64_t page_bytes, uint64_t now);

@@ -101,3 +101,6 @@ int config_resolve_users(struct config *config, const char *path, const char *ro
                          struct config_error *error);
 struct config *config_free(struct config *config);
 CLEANUP_DEFINE(struct config *, config_free)
+
+/* cpu_budget on a machine with so many CPUs, in CPU time per second. */
+double config_cpu_budget(const struct config *config, unsigned n_cpus);

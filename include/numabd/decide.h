@@ -45,6 +45,7 @@ struct candidate {
     const struct range *range;
     /* The range or group whose claim and rate count for it; NULL: its own. */
     const struct range *evidence;
+    uint64_t bytes; /* what of it may move: of a slab, the memory without ranges; 0: all */
 };
 
 struct decide_env {
@@ -58,10 +59,12 @@ struct decide_env {
     uint64_t now;
 };
 
-/* One range to one node. */
+/* One range, or what of a slab has no ranges of its own, to one node. */
 struct move {
     pid_t pid;
     uint64_t start, end;
+    unsigned rank; /* of the range */
+    uint64_t size; /* what of it may move, in bytes */
     int node;
     double gain_sec; /* per second */
     double cost_sec; /* once */

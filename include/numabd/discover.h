@@ -9,11 +9,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
-#include <uthash.h>
 
 #include "numabd/config.h"
 #include "numabd/reason.h"
 #include "numabd/topology.h"
+#include "util/hash.h"
 
 enum {
     DISCOVER_GONE = 1,   /* the process has ended */

@@ -38,9 +38,10 @@ struct ledger {
 void ledger_fail(struct ledger *ledger, int error, uint64_t n);
 void ledger_merge(struct ledger *to, const struct ledger *from);
 
-/* One range of an outcome. */
+/* One range of an outcome, or a part of a slab. */
 struct moved_range {
     uint64_t start, end;
+    unsigned rank; /* of the range that it is or belongs to */
     uint64_t n_failed;
     struct tally before, after; /* pages by node, absent pages left out */
 };

@@ -11,8 +11,6 @@
 
 #include "attribute/thread_mask.h"
 
-/* Who goes back within the longest horizon (decide.h) bounces. */
-#define RETURN_NSEC (600 * NSEC_PER_SEC)
 #define HALF_LIFE_ROUNDS 2.0
 #define HALF_LIFE_SAMPLES 32.0
 #define HALF_LIFE_MAX_SEC 60.0
@@ -199,16 +197,30 @@ struct range range_view(const struct range *range, const struct range *evidence)
     return view;
 }
 
+bool range_moved_lately(const struct range *range, uint64_t now)
+{
+    return range->moved_nsec && now - range->moved_nsec < RETURN_NSEC;
+}
+
 void range_note_move(struct range *range, int from, int to, uint64_t now)
 {
-    bool lately = range->moved_nsec && now - range->moved_nsec < RETURN_NSEC;
-
-    if (!lately)
+    if (!range_moved_lately(range, now))
         range->n_returns = 0;
-    else if (to == range->moved_from)
-        range->n_returns++;
-    range->moved_from = from;
+    else if (to == range->moved_from || range->n_returns)
+        range->n_returns++; /* once it bounced, a third node is no better */
+    range->moved_from = (int16_t)from;
     range->moved_nsec = now;
+}
+
+void range_hand_over(const struct range *from, struct range *to)
+{
+    if (from->moved_nsec <= to->moved_nsec)
+        return;
+    to->moved_nsec = from->moved_nsec;
+    to->moved_from = from->moved_from;
+    to->n_returns = from->n_returns;
+    if (from->cool_down_nsec > to->cool_down_nsec)
+        to->cool_down_nsec = from->cool_down_nsec;
 }
 
 double range_rate(const struct range *range, int node)

@@ -67,8 +67,18 @@ bool range_agrees(const struct range *range, int node, double min_share);
  */
 struct range range_view(const struct range *range, const struct range *evidence);
 
+/* Who goes back within the longest horizon (decide.h) bounces. */
+#define RETURN_NSEC (600 * NSEC_PER_SEC)
+bool range_moved_lately(const struct range *range, uint64_t now);
 /* Its pages moved from a node to another: counts moves back and forth. */
 void range_note_move(struct range *range, int from, int to, uint64_t now);
+
+/*
+ * A range is forgotten, and its memory left to what holds it, or made inside of that: `to` takes
+ * over when memory of `from` moved last, and from where, if that was later than its own, so that
+ * what moves back and forth is known either way.
+ */
+void range_hand_over(const struct range *from, struct range *to);
 
 /* Access-seconds per second from the node. */
 double range_rate(const struct range *range, int node);

@@ -5,6 +5,8 @@
  * numa_maps tells its size, so there is nothing to look at. Ranges are taken in ascending order, so
  * that neighbours are looked at together.
  */
+#include <string.h>
+
 #include "attribute/pagemap.h"
 #include "attribute/requests.h"
 
@@ -90,6 +92,15 @@ static bool residency_share_page(struct residency_range *ranges, size_t i)
     return true;
 }
 
+static void residency_take_chosen(struct residency_request *residency,
+                                  struct residency_range *range)
+{
+    range->first = residency->n_pages;
+    memcpy(&residency->pages[range->first], &residency->chosen[range->chosen],
+           range->n * sizeof *residency->pages);
+    residency->n_pages += range->n;
+}
+
 void residency_request_choose(struct residency_request *residency)
 {
     CLEANUP(pagemap_deinit) struct pagemap pagemap;
@@ -100,9 +111,11 @@ void residency_request_choose(struct residency_request *residency)
     qsort(ranges, residency->n_ranges, sizeof *ranges, by_address);
     for (size_t i = 0; i < residency->n_ranges; i = end) {
         end = ranges[i].look ? residency_end_of_look(residency, i) : i + 1;
-        if (residency_share_page(ranges, i))
+        if (!ranges[i].rank && residency_share_page(ranges, i))
             continue;
-        if (ranges[i].look)
+        if (ranges[i].rank)
+            residency_take_chosen(residency, &ranges[i]);
+        else if (ranges[i].look)
             residency->look_r = residency_look(residency, &pagemap, i, end);
         else
             residency_choose_blind(residency, &ranges[i]);

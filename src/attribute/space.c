@@ -8,6 +8,7 @@
 
 #include "attribute/groups.h"
 #include "attribute/scans.h"
+#include "attribute/slabs.h"
 #include "attribute/slots.h"
 #include "attribute/space_scan.h"
 #include "attribute/tally.h"
@@ -81,32 +82,40 @@ struct range *space_find_range(const struct space *space, uint64_t start)
     return range;
 }
 
+struct range *space_find_ranked(const struct space *space, uint64_t addr, unsigned rank)
+{
+    const struct vma *vma = space_find_vma(space, addr);
+    uint64_t start, end;
+    struct range *group;
+
+    if (!vma)
+        return NULL;
+    if (!rank) {
+        range_bounds(vma, addr, &start, &end);
+        return space_find_range(space, start);
+    }
+    group_bounds(vma, addr, rank - 1, &start, &end);
+    HASH_FIND(hh, space->groups[rank - 1], &start, sizeof start, group);
+    return group;
+}
+
 const struct vma *space_find_vma(const struct space *space, uint64_t addr)
 {
     return vma_list_find(&space->vmas, addr);
 }
 
-/* The smallest range with so many passes that holds this one and that it agrees with, else itself.
+/*
+ * The smallest range with so many passes that holds this one and that it agrees with, else itself.
  */
 static const struct range *find_evidence(const struct space *space, const struct range *range,
                                          double min_share, unsigned n_passes)
 {
-    const struct vma *vma = space_find_vma(space, range->start);
-    uint64_t start, end;
+    const struct range *group;
 
-    if (!vma || range->claim.shared || range->claim.n_passes >= n_passes)
+    if (range->claim.shared || range->claim.n_passes >= n_passes)
         return range;
-    for (unsigned level = 0; level < GROUP_LEVELS; level++) {
-        const struct range *group;
-
-        group_bounds(vma, range->start, level, &start, &end);
-        HASH_FIND(hh, space->groups[level], &start, sizeof start, group);
-        if (group && group->claim.shared)
-            return range;
-        if (group && group->claim.n_passes >= n_passes)
-            return range_agrees(range, group->claim.node, min_share) ? group : range;
-    }
-    return range;
+    group = groups_find_above(space->groups, &space->vmas, range, n_passes);
+    return group && range_agrees(range, group->claim.node, min_share) ? group : range;
 }
 
 const struct range *space_find_evidence(const struct space *space, const struct range *range,
@@ -153,7 +162,7 @@ void space_count_fault(struct space *space, const struct access *access, int nod
 static void space_count_share(struct space *space, const struct range *range,
                               const struct access *access, int node)
 {
-    double local = local_share(range, access, node), sec = access->weight_sec;
+    double local = range ? local_share(range, access, node) : -1, sec = access->weight_sec;
 
     if (local < 0)
         return;
@@ -163,15 +172,44 @@ static void space_count_share(struct space *space, const struct range *range,
 }
 
 /* The range of an access, which is made if it may be; NULL: it may not. Return: 0 or -ENOMEM. */
-static int space_get_range(struct space *space, uint64_t start, uint64_t end, unsigned grain,
-                           struct range **rangep, bool *madep)
+static int space_get_range(struct space *space, const struct vma *vma, uint64_t addr,
+                           const struct range *slab, unsigned grain, struct range **rangep,
+                           bool *madep)
 {
+    uint64_t start, end;
+
+    range_bounds(vma, addr, &start, &end);
     *rangep = space_find_range(space, start);
     if (*rangep || grain > GRAIN_RANGES)
         return 0;
-    *rangep = range_insert(&space->ranges, start, end);
-    *madep = *rangep != NULL;
-    return *rangep ? 0 : -ENOMEM;
+    *rangep = range_insert(&space->ranges, start, end, 0);
+    if (!*rangep)
+        return -ENOMEM;
+    if (slab)
+        range_hand_over(slab, *rangep);
+    *madep = true;
+    return 0;
+}
+
+/* Counts it into all that holds it. */
+static int space_count_access(struct space *space, const struct vma *vma,
+                              const struct access *access, int node, unsigned slot, unsigned grain,
+                              bool *madep)
+{
+    bool known = false;
+    struct range *range, *slab;
+    int r = groups_add(space->groups, vma, access, node, slot, grain, &known);
+
+    if (r)
+        return r;
+    slab = slab_find(space, access->addr);
+    r = space_get_range(space, vma, access->addr, slab, known ? GRAIN_NONE : grain, &range, madep);
+    if (r)
+        return r;
+    space_count_share(space, range ? range : slab, access, node);
+    if (range)
+        r = range_add(range, access, node, slot);
+    return r || range || known ? r : SPACE_CAPPED;
 }
 
 int space_add_access(struct space *space, const struct access *access, int node, unsigned grain,
@@ -179,28 +217,15 @@ int space_add_access(struct space *space, const struct access *access, int node,
 {
     const struct vma *vma = vma_list_find(&space->vmas, access->addr);
     struct thread *thread;
-    struct range *range;
-    uint64_t start, end;
-    int r;
 
     if (!vma)
         return SPACE_OUTSIDE;
     if (vma->kind != REASON_NONE)
         return SPACE_UNMOVABLE;
-    range_bounds(vma, access->addr, &start, &end);
-    r = space_get_range(space, start, end, grain, &range, madep);
-    if (r < 0)
-        return r;
     thread = threads_note(space, access);
     if (!thread || space_note_user(space, vma, thread) < 0)
         return -ENOMEM;
-    if (range) {
-        space_count_share(space, range, access, node);
-        r = range_add(range, access, node, thread->slot);
-    }
-    if (!r)
-        r = groups_add(space->groups, vma, end - start, access, node, thread->slot, grain);
-    return r || range ? r : SPACE_CAPPED;
+    return space_count_access(space, vma, access, node, thread->slot, grain, madep);
 }
 
 void space_set_vmas(struct space *space, struct vma_list *vmas, size_t *n_droppedp)
@@ -280,17 +305,44 @@ void space_mark_bound(struct space *space)
     groups_mark_bound(space->groups, &space->own_policy);
 }
 
+/* Its memory lies where a group says that it belongs, and its own samples do not speak for more. */
+static bool space_is_settled(const struct space *space, const struct range *range, double min_share)
+{
+    const struct range *above = groups_find_above(space->groups, &space->vmas, range, CLAIM_PASSES);
+
+    if (!above || range->claim.shared || range->claim.looks_shared)
+        return false;
+    if (range->claim.n_passes && range->claim.node != above->claim.node)
+        return false;
+    return range_agrees(range, above->claim.node, min_share) &&
+           range_resident_share(range, above->claim.node) == 1;
+}
+
 /*
- * May the range be forgotten? Not while it moves, has evidence, or belongs to a confirmed group and
- * has pages; never what a thread with its own policy used, since it would come back unmarked.
+ * May the range be forgotten? Not while it moves; never what a thread with its own policy used,
+ * since it would come back unmarked. What is settled is left to its slab. Without samples a range
+ * of a claim's memory stays until it has been seen where that says, or there are no pages.
  */
 static bool space_may_forget(const struct space *space, const struct range *range, double min_share)
 {
-    if (range->moving || range->bound_thread || tally_total_n(&range->rate) > RANGE_FORGET_SAMPLES)
+    if (range->moving || range->bound_thread)
+        return false;
+    if (slab_find(space, range->start) && space_is_settled(space, range, min_share))
+        return true;
+    if (tally_total_n(&range->rate) > RANGE_FORGET_SAMPLES)
         return false;
     if (range->residency_nsec && tally_total_n(&range->residency) <= 0)
         return true;
     return find_evidence(space, range, min_share, 1) == range;
+}
+
+static void space_forget(struct space *space, struct range *range)
+{
+    struct range *slab = slab_find(space, range->start);
+
+    if (slab)
+        range_hand_over(range, slab);
+    space_drop_range(space, range);
 }
 
 void space_close_round(struct space *space, double min_share, double elapsed_sec, uint64_t now,
@@ -303,70 +355,107 @@ void space_close_round(struct space *space, double min_share, double elapsed_sec
     space_mark_bound(space);
     space_end_window(space, now);
     threads_close_round(space, now);
-    groups_close_round(space->groups, min_share, elapsed_sec, now);
+    groups_close_round(space->groups, &space->vmas, min_share, space->pressed, elapsed_sec, now);
     HASH_ITER (hh, space->ranges, range, next) {
         range_close_round(range, min_share, elapsed_sec, now);
         if (!space_may_forget(space, range, min_share))
             continue;
-        space_drop_range(space, range);
+        space_forget(space, range);
         n_dropped++;
     }
     *n_droppedp = n_dropped;
 }
 
-/* Makes the ranges of one confirmed group that no sample has fallen into yet, at most `limit`. */
+/* Does the slab around a group of 8 MiB speak for it too? */
+static bool slab_covers(const struct space *space, const struct range *group)
+{
+    const struct range *slab = slab_find(space, group->start);
+
+    return slab && slab->claim.n_passes && slab->claim.node == group->claim.node;
+}
+
+/* Makes the ranges of one group of 8 MiB, or the slabs of a large one, that are not there yet. */
 static size_t space_fill_group(struct space *space, struct range *group, size_t limit)
 {
     const struct vma *vma = space_find_vma(space, group->start);
+    uint64_t addr = group->filled > group->start ? group->filled : group->start, start, end;
+    bool slabs = group->rank > SLAB_RANK;
     size_t n_made = 0;
-    uint64_t start, end;
 
-    for (uint64_t addr = group->start; vma && addr < group->end && n_made < limit; addr = end) {
-        range_bounds(vma, addr, &start, &end);
-        if (space_find_range(space, start))
+    for (; vma && addr < group->end && n_made < limit; addr = end) {
+        struct range *made;
+
+        if (slabs)
+            group_bounds(vma, addr, SLAB_LEVEL, &start, &end);
+        else
+            range_bounds(vma, addr, &start, &end);
+        if (space_find_ranked(space, start, slabs ? SLAB_RANK : 0))
             continue;
-        if (!range_insert(&space->ranges, start, end))
-            return n_made;
+        made = range_insert(slabs ? &space->groups[SLAB_LEVEL] : &space->ranges, start, end,
+                            slabs ? SLAB_RANK : 0);
+        if (!made)
+            break;
+        if (slabs)
+            range_hand_over(group, made);
         n_made++;
     }
-    group->filled = n_made < limit;
+    group->filled = addr;
+    return n_made;
+}
+
+static size_t space_fill_level(struct space *space, unsigned level, size_t limit)
+{
+    struct range *group, *next;
+    size_t n_made = 0;
+
+    HASH_ITER (hh, space->groups[level], group, next) {
+        if (group->claim.n_passes && group->filled < group->end && n_made < limit &&
+            (level || !slab_covers(space, group)))
+            n_made += space_fill_group(space, group, limit - n_made);
+    }
     return n_made;
 }
 
 size_t space_fill_gaps(struct space *space, size_t limit)
 {
-    struct range *group, *next;
+    return space_fill_level(space, 0, limit);
+}
+
+size_t space_fill_slabs(struct space *space, size_t limit)
+{
     size_t n_made = 0;
 
-    for (unsigned level = 0; level < GROUP_LEVELS; level++) {
-        HASH_ITER (hh, space->groups[level], group, next) {
-            if (group->claim.n_passes && !group->filled && n_made < limit)
-                n_made += space_fill_group(space, group, limit - n_made);
-        }
-    }
+    for (unsigned level = SLAB_LEVEL + 1; level < GROUP_LEVELS; level++)
+        n_made += space_fill_level(space, level, limit - n_made);
     return n_made;
+}
+
+static bool space_range_awaits(const struct space *space, struct range *range, double min_share,
+                               uint64_t now)
+{
+    const struct claim *claim = &find_evidence(space, range, min_share, 1)->claim;
+    double share = claim->n_passes ? range_resident_share(range, claim->node) : 1;
+
+    return share >= 0 && share < 1 && range->cool_down_nsec <= now &&
+           space_lets(space, range->start);
 }
 
 bool space_awaits_move(const struct space *space, double min_share, uint64_t now)
 {
     struct range *range, *next;
 
-    HASH_ITER (hh, space->ranges, range, next) {
-        const struct claim *claim = &find_evidence(space, range, min_share, 1)->claim;
-        double share = claim->n_passes ? range_resident_share(range, claim->node) : 1;
-
-        if (share >= 0 && share < 1 && range->cool_down_nsec <= now &&
-            space_lets(space, range->start))
+    HASH_ITER (hh, space->ranges, range, next)
+        if (space_range_awaits(space, range, min_share, now))
             return true;
-    }
+    HASH_ITER (hh, space->groups[SLAB_LEVEL], range, next)
+        if (space_range_awaits(space, range, min_share, now))
+            return true;
     return false;
 }
 
-void space_apply_move(struct space *space, uint64_t start, const struct tally *before,
+void space_apply_move(struct space *space, struct range *range, const struct tally *before,
                       const struct tally *after, uint64_t page_bytes, uint64_t now)
 {
-    struct range *range = space_find_range(space, start);
-
     for (size_t i = 0; i < before->n_entries; i++)
         (void)tally_add(&space->totals, before->entries[i].node, -before->entries[i].n, 0);
     for (size_t i = 0; i < after->n_entries; i++) {
@@ -377,6 +466,7 @@ void space_apply_move(struct space *space, uint64_t start, const struct tally *b
         if (arrived > 0)
             space->moved_bytes += (uint64_t)arrived * page_bytes;
     }
-    if (range && range->moving && !tally_copy(&range->residency, after))
+    /* A slab is believed to lie as the last part of it that moved: it is asked for anew soon. */
+    if (range && !tally_copy(&range->residency, after))
         range->residency_nsec = now;
 }

@@ -45,11 +45,13 @@ void space_close_round(struct space *space, double min_share, double elapsed_sec
                        size_t *n_droppedp);
 
 /*
- * Ranges that no sample has fallen into, inside groups that have passed once, are made: where their
+ * Memory that no sample has fallen into, inside groups that have passed once: ranges are made in
+ * groups of 8 MiB that no slab speaks for, slabs in those that are larger than one. Where their
  * pages lie is then known when the group is confirmed and they go along. At most `limit`. Return:
  * how many were made.
  */
 size_t space_fill_gaps(struct space *space, size_t limit);
+size_t space_fill_slabs(struct space *space, size_t limit);
 
 /*
  * May a move be decided in the next round: do pages of a VMA that was let through lie elsewhere

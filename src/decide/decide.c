@@ -106,7 +106,7 @@ static enum reason judge_gain(const struct decide_env *env, const struct candida
         return REASON_LOCAL;
     gain *= memory_bound(candidate->space);
     move->node = node;
-    move->bytes = (uint64_t)(elsewhere * (double)(range->end - range->start));
+    move->bytes = (uint64_t)(elsewhere * (double)move->size);
     move->gain_sec = gain * certainty(range);
     move->cost_sec = (double)move->bytes * env->sec_per_byte;
     if (move->gain_sec * gain_horizon(&range->claim, env->now) <=
@@ -134,6 +134,9 @@ enum reason decide_range(const struct decide_env *env, const struct candidate *c
         .pid = candidate->space->pid,
         .start = candidate->range->start,
         .end = candidate->range->end,
+        .rank = candidate->range->rank,
+        .size =
+            candidate->bytes ? candidate->bytes : candidate->range->end - candidate->range->start,
         .observe = env->config->observe || env->observe || candidate->space->denied,
     };
     if (reason == REASON_NONE)

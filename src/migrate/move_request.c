@@ -44,13 +44,14 @@ int move_request_new(struct move_request **requestp, const struct host *host,
     return 0;
 }
 
-int move_request_add(struct move_request *request, uint64_t start, uint64_t end)
+int move_request_add(struct move_request *request, uint64_t start, uint64_t end, unsigned rank)
 {
     struct outcome *outcome = &request->outcome;
 
     if (ARRAY_RESERVE(outcome->ranges, request->cap, outcome->n_ranges + 1) < 0)
         return -ENOMEM;
-    outcome->ranges[outcome->n_ranges++] = (struct moved_range){.start = start, .end = end};
+    outcome->ranges[outcome->n_ranges++] =
+        (struct moved_range){.start = start, .end = end, .rank = rank};
     return 0;
 }
 

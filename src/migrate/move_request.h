@@ -18,6 +18,6 @@ struct move_request {
 int move_request_new(struct move_request **requestp, const struct host *host,
                      const struct target *target, const struct space *space, int node);
 /* Return: 0 or -ENOMEM. */
-int move_request_add(struct move_request *request, uint64_t start, uint64_t end);
+int move_request_add(struct move_request *request, uint64_t start, uint64_t end, unsigned rank);
 void move_request_run(struct work *work);
 void move_request_free(struct work *work);

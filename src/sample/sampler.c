@@ -165,17 +165,6 @@ static void sampler_explain(struct sampler *sampler)
                  why_unseen(sampler));
 }
 
-/* CPU time per second: of one CPU, and a hundredth of that for each CPU. */
-static double cpu_budget(const struct sampler *sampler, const struct config *config)
-{
-    const struct topology *topology = sampler->options.source.topology;
-    unsigned n_cpus = 0;
-
-    for (int cpu = 0; topology && cpu < topology->n_cpu_ids; cpu++)
-        n_cpus += topology->cpu_node[cpu] >= 0;
-    return config->cpu_budget_permyriad / 10000.0 * (1 + n_cpus / 100.0);
-}
-
 static bool is_wanted(const struct config *config, const struct source_kind *kind, size_t i)
 {
     if (kind->by_rule && !config->write_fault.n_rules)
@@ -199,7 +188,8 @@ void sampler_configure(struct sampler *sampler, const struct config *config)
     sampler_set_scope(sampler, (enum sample_scope)config->scope);
     sampler->rate_hz = config->rate_hz;
     sampler->sampling_budget = config->sampling_budget_permyriad / 10000.0;
-    sampler->cpu_budget = cpu_budget(sampler, config);
+    sampler->cpu_budget =
+        config_cpu_budget(config, topology_n_cpus(sampler->options.source.topology));
     for (size_t i = 0; i < sampler->options.n_kinds; i++)
         sampler->slots[i].wanted = is_wanted(config, &sampler->options.kinds[i], i);
 }

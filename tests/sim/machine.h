@@ -21,7 +21,6 @@ struct sim_tally {
     uint64_t n_queried;   /* pages, in n_queries */
     uint64_t query_nsec;  /* of them */
     uint64_t cpu_nsec;    /* of all requests, moves included */
-    uint64_t moving_nsec; /* of moves alone */
 };
 
 struct sim_machine {

@@ -74,7 +74,6 @@ static int mover_move(struct mover *mover, uint64_t first, uint64_t n, int node)
     arrived = machine->nodes[node].n_arrived - arrived;
     cost = object->huge ? arrived / SIM_CHUNK_PAGES * MOVE_HUGE_NSEC : arrived * MOVE_PAGE_NSEC;
     machine->tally.cpu_nsec += cost;
-    machine->tally.moving_nsec += cost;
     return 0;
 }
 
@@ -126,13 +125,12 @@ static void tally_call(struct sim_tally *tally, size_t n, bool moves)
 
     tally->cpu_nsec += cost;
     if (moves) {
-        tally->moving_nsec += cost;
         tally->n_moves++;
-    } else {
-        tally->query_nsec += cost;
-        tally->n_queried += n;
-        tally->n_queries++;
+        return;
     }
+    tally->query_nsec += cost;
+    tally->n_queried += n;
+    tally->n_queries++;
 }
 
 long sim_move_pages(void *self, pid_t pid, size_t n, void *const *pages, const int *nodes,

@@ -10,6 +10,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "attribute/ranges.h"
+#include "attribute/slabs.h"
+#include "attribute/tally.h"
 #include "model_machine.h"
 #include "numabd/attribute.h"
 #include "numabd/migrate.h"
@@ -40,6 +43,7 @@ struct seen {
     int node;
     size_t n_ranges;
     bool recalled;
+    uint64_t n_pages; /* found, wherever they ended */
     bool gone;
     int call_error;
     struct ledger ledger;
@@ -65,10 +69,15 @@ static void on_outcome(void *userdata, const struct outcome *outcome)
 {
     struct bed *bed = userdata;
 
+    uint64_t n_pages = 0;
+
     assert_true(bed->n_seen < OUTCOMES_MAX);
+    for (size_t i = 0; i < outcome->n_ranges; i++)
+        n_pages += (uint64_t)tally_total_n(&outcome->ranges[i].after);
     bed->seen[bed->n_seen++] = (struct seen){.pid = outcome->pid,
                                              .node = outcome->node,
                                              .n_ranges = outcome->n_ranges,
+                                             .n_pages = n_pages,
                                              .gone = outcome->gone,
                                              .recalled = outcome->recalled,
                                              .call_error = outcome->call_error,
@@ -283,6 +292,51 @@ static void move_of_what_was_forgotten_is_left_out(void **state)
     assert_int_equal(model_n_calls(&bed->model, MODEL_CALL_MOVE, TWIN), 0);
 }
 
+/* Forgets all ranges of the slab but its ninth. Return: the slab. */
+static struct range *make_slab(struct bed *bed)
+{
+    struct space *space = attribute_find(bed->attribute, PID);
+    struct range *slab = slab_find(space, MODEL_BASE + 64 * RANGE_BYTES);
+    struct range *range, *next;
+
+    assert_non_null(slab);
+    assert_int_equal(slab->end - slab->start, 16 * RANGE_BYTES);
+    HASH_ITER (hh, space->ranges, range, next) {
+        if (range->start < slab->start || range->start >= slab->end ||
+            range->start == slab->start + 8 * RANGE_BYTES)
+            continue;
+        HASH_DEL(space->ranges, range);
+        range_free(range);
+    }
+    return slab;
+}
+
+/* 8 of 2 MiB before the one with a range of its own, 7 behind it. */
+static void a_slab_travels_in_pieces_without_its_ranges(void **state)
+{
+    struct bed *bed = *state;
+    struct range *slab = make_slab(bed);
+
+    plan_moves(bed, PID, 0, 0, 1);
+    bed->plan.moves[0] = (struct move){.pid = PID,
+                                       .start = slab->start,
+                                       .end = slab->end,
+                                       .rank = slab->rank,
+                                       .size = 15 * RANGE_BYTES,
+                                       .node = 0,
+                                       .bytes = 15 << 16};
+    submit(bed);
+    assert_int_equal(slab->moving, 2);
+    assert_false(
+        space_find_range(attribute_find(bed->attribute, PID), slab->start + 8 * RANGE_BYTES)
+            ->moving);
+    assert_int_equal(allowance(bed, 0), (1 << 30) - (15 << 16));
+    dispatch(bed);
+    assert_int_equal(bed->n_seen, 2);
+    assert_int_equal(bed->seen[0].n_pages, 8 * 512);
+    assert_int_equal(bed->seen[1].n_pages, 7 * 512);
+}
+
 static void allowance_is_the_rate_less_what_waits(void **state)
 {
     struct bed *bed = *state;
@@ -482,6 +536,7 @@ int main(void)
         TEST(moves_travel_by_process_and_node_in_batches),
         TEST(range_is_moving_until_its_outcome),
         TEST(what_waits_is_recalled_and_does_nothing),
+        TEST(a_slab_travels_in_pieces_without_its_ranges),
         TEST(move_of_what_was_forgotten_is_left_out),
         TEST(allowance_is_the_rate_less_what_waits),
         TEST(full_queue_allows_nothing),

@@ -59,9 +59,11 @@ static struct move_request *new_request(struct bed *bed)
     struct move_request *request;
 
     assert_int_equal(move_request_new(&request, &bed->host, &bed->target, &bed->space, 1), 0);
-    assert_int_equal(move_request_add(request, bed->vma->start, bed->vma->start + 512 * 4096), 0);
+    assert_int_equal(move_request_add(request, bed->vma->start, bed->vma->start + 512 * 4096, 0),
+                     0);
     assert_int_equal(
-        move_request_add(request, bed->vma->start + 600 * 4096, bed->vma->start + 700 * 4096), 0);
+        move_request_add(request, bed->vma->start + 600 * 4096, bed->vma->start + 700 * 4096, 0),
+        0);
     return request;
 }
 
@@ -197,7 +199,7 @@ static void blocked_request_returns_when_its_host_has_been_freed(void **state)
     assert_non_null(host);
     *host = (struct host){.ops = &host_ops, .self = &blocker, .page_bytes = 4096};
     assert_int_equal(move_request_new(&request, host, &bed.target, &bed.space, 1), 0);
-    assert_int_equal(move_request_add(request, bed.vma->start, bed.vma->start + 4096), 0);
+    assert_int_equal(move_request_add(request, bed.vma->start, bed.vma->start + 4096, 0), 0);
     request->work.ops = &ops;
     assert_int_equal(worker_pool_new(&pool, 1), 0);
     worker_pool_submit(pool, 0, &request->work);

@@ -17,7 +17,7 @@
 
 static bool close_to(double a, double b)
 {
-    return fabs(a - b) < 1e-9;
+    return fabs(a - b) < 1e-4;
 }
 
 static const struct {

@@ -114,7 +114,8 @@ static void step_round(struct world *world)
 static void check_nothing_is_left(const struct space *space)
 {
     assert_null(space->ranges);
-    assert_int_equal(groups_count(space->groups), 0);
+    for (unsigned level = 0; level < GROUP_LEVELS; level++)
+        assert_null(space->groups[level]);
     assert_null(space->threads);
     assert_int_equal(space->vmas.n_items, 0);
     assert_int_equal(space->scans->n_items, 0);
@@ -235,7 +236,8 @@ static void check(struct world *world)
             continue;
         learned_check(&life->learned, space, world->cpu_node, life->pid, &world->counts);
         n_ranges += HASH_COUNT(space->ranges);
-        n_groups += groups_count(space->groups);
+        for (unsigned level = 0; level < GROUP_LEVELS; level++)
+            n_groups += HASH_COUNT(space->groups[level]);
     }
     assert_int_equal(attribute_n_ranges(world->attribute), n_ranges);
     assert_int_equal(attribute_n_groups(world->attribute), n_groups);

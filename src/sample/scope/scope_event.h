@@ -5,10 +5,10 @@
  */
 #include <stdbool.h>
 #include <stdint.h>
-#include <uthash.h>
 
 #include "sample/scope/perf_scope.h"
 #include "sample/scope/scope_ring.h"
+#include "util/hash.h"
 
 struct scope_event {
     uint64_t id; /* key */

@@ -3,12 +3,12 @@
  * Scope facts: what is known of targets and their cgroups from one round to the next: the cgroup in
  * perf's hierarchy, how crowded it is, what failed there, what covers the target.
  */
-#include <uthash.h>
 
 #include "sample/perf/perf_kernel.h"
 #include "sample/retry.h"
 #include "sample/scope/cgroup_mounts.h"
 #include "sample/scope/scope_plan.h"
+#include "util/hash.h"
 
 struct scope_cgroup {
     char *path; /* key */

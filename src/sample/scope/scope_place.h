@@ -3,10 +3,10 @@
  * Scope place: a cgroup, a thread or the whole system, and its events: one of each kind per CPU, or
  * for a thread one of each kind.
  */
-#include <uthash.h>
 
 #include "sample/scope/scope_cpus.h"
 #include "sample/scope/scope_event.h"
+#include "util/hash.h"
 
 enum scope_place_type {
     SCOPE_PLACE_CGROUP,

@@ -3,10 +3,10 @@
  * The recorder's own struct, shared by its wrappers.
  */
 #include <pthread.h>
-#include <uthash.h>
 
 #include "sample/trace/recorder.h"
 #include "sample/trace/trace_write.h"
+#include "util/hash.h"
 
 /* A file that was read: repeats of the same text are not written again. */
 struct recorded_file {

@@ -4,11 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <uthash.h>
 
 #include "numabd/host.h"
 #include "sample/trace/trace_read.h"
 #include "util/cleanup.h"
+#include "util/hash.h"
 #include "util/procfs.h"
 
 struct replay_file {

@@ -3,11 +3,11 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <uthash.h>
 
 #include "numabd/topology.h"
 #include "sample/trace/trace.h"
 #include "util/cleanup.h"
+#include "util/hash.h"
 
 #define BLOCK_PAGES 512
 #define UNKNOWN INT16_MIN

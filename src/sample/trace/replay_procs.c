@@ -4,11 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <uthash.h>
 
 #include "sample/trace/trace_read.h"
 #include "util/array.h"
 #include "util/cleanup.h"
+#include "util/hash.h"
 
 struct replay_process {
     pid_t pid; /* key */
