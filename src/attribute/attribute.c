@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "attribute/attribute_state.h"
 #include "attribute/groups.h"
 #include "attribute/heat.h"
 #include "attribute/requests.h"
@@ -39,17 +40,6 @@
  */
 #define GROUPS_KEPT (RANGES_MAX / 8)
 
-struct attribute {
-    struct attribute_options options;
-    struct space *spaces;
-    size_t n_ranges, n_groups; /* together at most RANGES_MAX */
-    uint64_t n_capped;
-    uint64_t round_nsec; /* the last round, 0 = none yet */
-    uint64_t n_generations;
-    pid_t listed_pid; /* the last that attribute_list_unsampled looked at; the next is first */
-    struct scan_counts gone_counts; /* of spaces that were dropped */
-};
-
 int attribute_new(struct attribute **attributep, const struct attribute_options *options)
 {
     struct attribute *attribute = calloc(1, sizeof *attribute);
@@ -73,34 +63,6 @@ struct attribute *attribute_free(struct attribute *attribute)
     }
     free(attribute);
     return NULL;
-}
-
-struct space *attribute_find(const struct attribute *attribute, pid_t pid)
-{
-    struct space *space;
-
-    HASH_FIND(hh, attribute->spaces, &pid, sizeof pid, space);
-    return space;
-}
-
-struct space *attribute_spaces(const struct attribute *attribute)
-{
-    return attribute->spaces;
-}
-
-size_t attribute_n_ranges(const struct attribute *attribute)
-{
-    return attribute->n_ranges;
-}
-
-size_t attribute_n_groups(const struct attribute *attribute)
-{
-    return attribute->n_groups;
-}
-
-uint64_t attribute_n_capped(const struct attribute *attribute)
-{
-    return attribute->n_capped;
 }
 
 void attribute_drop(struct attribute *attribute, pid_t pid)
@@ -419,24 +381,6 @@ static size_t attribute_room(const struct attribute *attribute)
     return room < GAPS_PER_ROUND ? room : GAPS_PER_ROUND;
 }
 
-size_t attribute_list_unsampled(struct attribute *attribute, uint64_t now,
-                                struct sample_range *ranges, size_t limit)
-{
-    struct space *space = attribute_find(attribute, attribute->listed_pid);
-    unsigned n_looked = 0;
-    size_t n = 0;
-
-    for (unsigned i = HASH_COUNT(attribute->spaces);
-         i > 0 && n < limit && n_looked < HEAT_LOOKED_AT_MAX; i--) {
-        space = space && space->hh.next ? space->hh.next : attribute->spaces;
-        attribute->listed_pid = space->pid;
-        if (space->sampled_nsec + SPACE_IDLE_NSEC >= now && !space->stuck)
-            n += heat_list(space, &ranges[n], limit - n, &n_looked);
-    }
-    heat_sort(ranges, n);
-    return n;
-}
-
 static int attribute_set_filter(struct space *space, const struct config *config)
 {
     space->mask_window_nsec = config->mask_window_nsec;
@@ -479,13 +423,4 @@ int attribute_round(struct attribute *attribute, const struct config *config, ui
             attribute_ask_residency(attribute, space, now);
     }
     return 0;
-}
-
-void attribute_count_scans(const struct attribute *attribute, struct scan_counts *counts)
-{
-    struct space *space, *next;
-
-    *counts = attribute->gone_counts;
-    HASH_ITER (hh, attribute->spaces, space, next)
-        scan_counts_add(counts, &space->scans->counts);
 }
