@@ -230,12 +230,14 @@ static int pipeline_list_space(struct pipeline *pipeline, struct space *space)
         return -ENOMEM;
     space->n_planned = 0;
     HASH_ITER (hh, space->ranges, range, next) {
-        if (!space_lets(space, range->start))
+        const struct vma *vma = space_find_vma(space, range->start);
+
+        if (!space_lets_vma(space, vma))
             continue;
         pipeline->candidates[pipeline->n_candidates++] =
             (struct candidate){.target = target,
                                .space = space,
-                               .vma = space_find_vma(space, range->start),
+                               .vma = vma,
                                .range = range,
                                .evidence = space_find_evidence(space, range, min_share)};
     }

@@ -233,6 +233,8 @@ uint64_t attribute_n_capped(const struct attribute *attribute);
 void attribute_count_scans(const struct attribute *attribute, struct scan_counts *counts);
 /* Did the last pass let work through on the VMA that holds addr? */
 bool space_lets(const struct space *space, uint64_t addr);
+/* The same for a VMA of the space that was found already; NULL: no. */
+bool space_lets_vma(const struct space *space, const struct vma *vma);
 
 /* What was learned about a range's pages by a move: pages by node after it. */
 void space_apply_move(struct space *space, uint64_t start, const struct tally *before,
