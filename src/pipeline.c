@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "attribute/objects.h"
 #include "attribute/ranges.h"
 #include "attribute/tally.h"
 #include "util/array.h"
@@ -37,7 +38,7 @@ size_t pipeline_n_lanes(const struct topology *topology)
 static int pipeline_new_stages(struct pipeline *pipeline)
 {
     const struct pipeline_options *options = &pipeline->options;
-    const struct attribute_options attribute = {
+    struct attribute_options attribute = {
         .topology = options->topology, .host = options->host, .pool = options->pool};
     const struct migrate_options migrate = {.host = options->host,
                                             .topology = options->topology,
@@ -51,6 +52,7 @@ static int pipeline_new_stages(struct pipeline *pipeline)
     if (!pipeline->rate_bytes)
         return -ENOMEM;
     r = discover_new(&pipeline->discover, options->procs, options->topology, options->self_pid);
+    attribute.discover = pipeline->discover;
     if (!r)
         r = attribute_new(&pipeline->attribute, &attribute);
     if (!r)
@@ -97,7 +99,7 @@ struct pipeline *pipeline_free(struct pipeline *pipeline)
     return NULL;
 }
 
-static const struct target *pipeline_target(const struct pipeline *pipeline, pid_t pid)
+const struct target *pipeline_target(const struct pipeline *pipeline, pid_t pid)
 {
     const struct target *target = discover_find(pipeline->discover, pid);
 
@@ -215,45 +217,6 @@ static void pipeline_say_denied(struct pipeline *pipeline)
         pipeline_log(pipeline, "process %d: %s: it is observed from now on", space->pid,
                      reason_text(REASON_NO_PERMISSION));
     }
-}
-
-static int pipeline_list_space(struct pipeline *pipeline, struct space *space)
-{
-    const struct target *target = pipeline_target(pipeline, space->pid);
-    double min_share = pipeline->config->min_share_permyriad / 10000.0;
-    size_t need = pipeline->n_candidates + HASH_COUNT(space->ranges);
-    struct range *range, *next;
-
-    if (!target)
-        return 0;
-    if (ARRAY_RESERVE(pipeline->candidates, pipeline->candidates_cap, need) < 0)
-        return -ENOMEM;
-    space->n_planned = 0;
-    HASH_ITER (hh, space->ranges, range, next) {
-        const struct vma *vma = space_find_vma(space, range->start);
-
-        if (!space_lets_vma(space, vma))
-            continue;
-        pipeline->candidates[pipeline->n_candidates++] =
-            (struct candidate){.target = target,
-                               .space = space,
-                               .vma = vma,
-                               .range = range,
-                               .evidence = space_find_evidence(space, range, min_share)};
-    }
-    return 0;
-}
-
-static int pipeline_list(struct pipeline *pipeline)
-{
-    struct space *space, *next;
-    int r = 0;
-
-    pipeline->n_candidates = 0;
-    HASH_ITER (hh, attribute_spaces(pipeline->attribute), space, next)
-        if (!r)
-            r = pipeline_list_space(pipeline, space);
-    return r;
 }
 
 static int pipeline_decide(struct pipeline *pipeline, uint64_t now)
@@ -389,6 +352,59 @@ static void range_on_outcome(struct pipeline *pipeline, struct range *range,
     range->cool_down_nsec = now + cool_down;
 }
 
+static struct range *moved_range_find(const struct pipeline *pipeline,
+                                      const struct outcome *outcome,
+                                      const struct moved_range *moved)
+{
+    return attribute_find_range(pipeline->attribute, outcome->pid, moved->object,
+                                moved->object ? moved->offset : moved->start);
+}
+
+/* Shared memory stays when the process that it moved through has gone: another one may serve. */
+static void release_shared(struct pipeline *pipeline, const struct outcome *outcome)
+{
+    for (size_t i = 0; outcome->shared && i < outcome->n_ranges; i++) {
+        struct range *range = moved_range_find(pipeline, outcome, &outcome->ranges[i]);
+
+        if (range)
+            range->moving = false;
+    }
+}
+
+/* Private memory may move without CAP_SYS_NICE, shared memory not. */
+static void on_denied(struct pipeline *pipeline, struct space *space, const struct outcome *outcome)
+{
+    struct object *object = NULL;
+
+    if (!outcome->shared) {
+        space->denied = true;
+        return;
+    }
+    for (size_t i = 0; i < outcome->n_ranges; i++) {
+        object = attribute_find_object(pipeline->attribute, outcome->ranges[i].object);
+        if (!object || object->denied)
+            continue;
+        object->denied = true;
+        pipeline_log(
+            pipeline, "shared memory (inode %llu) of process %d: %s: it is observed from now on",
+            (unsigned long long)object->key.inode, space->pid, reason_text(REASON_NO_PERMISSION));
+    }
+}
+
+static void on_moved(struct pipeline *pipeline, struct space *space, const struct outcome *outcome,
+                     const struct moved_range *moved)
+{
+    struct range *range = moved_range_find(pipeline, outcome, moved);
+    size_t page_bytes = pipeline->options.host->page_bytes;
+    uint64_t now = pipeline->now;
+
+    space_apply_move(space, moved->start, &moved->before, &moved->after, page_bytes, now);
+    if (range && moved->object && !tally_copy(&range->residency, &moved->after))
+        range->residency_nsec = now;
+    if (range)
+        range_on_outcome(pipeline, range, moved, outcome->node, now);
+}
+
 static void on_outcome(void *userdata, const struct outcome *outcome)
 {
     struct pipeline *pipeline = userdata;
@@ -397,6 +413,7 @@ static void on_outcome(void *userdata, const struct outcome *outcome)
     uint64_t now = pipeline->now;
 
     hour_add(&pipeline->hour, now, outcome->ledger.n_moved * page_bytes);
+    release_shared(pipeline, outcome);
     if (!space || space->generation != outcome->generation)
         return;
     if (outcome->gone) {
@@ -404,17 +421,11 @@ static void on_outcome(void *userdata, const struct outcome *outcome)
         return;
     }
     if (outcome->call_error == EPERM)
-        space->denied = true;
+        on_denied(pipeline, space, outcome);
     if (outcome->ledger.n_moved)
         space->moved_nsec = now;
-    for (size_t i = 0; i < outcome->n_ranges; i++) {
-        const struct moved_range *moved = &outcome->ranges[i];
-        struct range *range = space_find_range(space, moved->start);
-
-        space_apply_move(space, moved->start, &moved->before, &moved->after, page_bytes, now);
-        if (range)
-            range_on_outcome(pipeline, range, moved, outcome->node, now);
-    }
+    for (size_t i = 0; i < outcome->n_ranges; i++)
+        on_moved(pipeline, space, outcome, &outcome->ranges[i]);
 }
 
 void pipeline_commit(struct pipeline *pipeline, struct config *config)

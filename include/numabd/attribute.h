@@ -2,7 +2,9 @@
 /*
  * Attribute: who touches what, and where it lies. One `struct space` for each sampled address
  * space; below it VMAs (from /proc/PID/maps), ranges of evidence (2 MiB, only where samples fell)
- * and threads. All of it belongs to the loop thread; files and page queries are requests to lane 0.
+ * and threads. MAP_SHARED memory has its evidence below a `struct object`, which all who map it
+ * have in common. All of it belongs to the loop thread; files and page queries are requests to lane
+ * 0.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -67,6 +69,7 @@ enum thread_policy {
 
 struct thread {
     pid_t tid;            /* key */
+    pid_t pid;            /* its process: of shared memory it is one of several */
     unsigned slot;        /* below mask_bits */
     uint32_t seen_window; /* of the slots: that of its last sample */
     enum thread_policy policy;
@@ -81,6 +84,8 @@ struct vma {
     uint64_t offset;
     unsigned dev_major, dev_minor;
     uint64_t inode;
+    uint64_t ipc_ns;    /* of SysV memory, whose inode is a shmid: 1 where unknown; else 0 */
+    uint64_t n_mapped;  /* base pages in its page table when numa_maps was read last */
     enum reason kind;   /* NONE, or why its kind of mapping is left alone */
     enum reason policy; /* NONE, POLICY_UNKNOWN, or the policy that its owner gave it */
 };
@@ -120,6 +125,9 @@ struct range {
     int moved_from;          /* node that most pages came from then */
     unsigned n_returns;      /* moves back to moved_from in a row */
     unsigned n_refusals;
+    /* Of shared memory: who used it last; through whose page table it is moved (0: nobody's yet).
+     */
+    pid_t user_pid, through_pid;
     int observed_node; /* where --observe would have moved it; -1 */
     bool moving;       /* a move was handed to a worker */
     UT_hash_handle hh;
@@ -155,6 +163,8 @@ struct space {
     bool totals_known;
     struct tally totals; /* resident pages by node, in base pages */
     bool residency_pending;
+    /* Shared memory that it maps waits for policies: of its threads, or of its VMAs. */
+    bool shared_claims, shared_policy_wanted;
     /* accesses with known residency since the remote share was last closed */
     double round_n, round_sec, round_remote_sec;
     double share_sec;                             /* access-seconds behind remote_permyriad */
@@ -174,12 +184,15 @@ struct space {
 };
 
 struct attribute;
+struct object;
+struct objects;
 struct scan_counts;
 
 struct attribute_options {
     const struct topology *topology;
     const struct host *host;
     struct worker_pool *pool;
+    struct discover *discover; /* who may lose shared memory; NULL: nobody */
 };
 
 /* What options point to stays the caller's and outlives the object. */
@@ -212,6 +225,15 @@ size_t attribute_list_unsampled(struct attribute *attribute, uint64_t now,
 
 struct space *attribute_find(const struct attribute *attribute, pid_t pid);
 struct space *attribute_spaces(const struct attribute *attribute);
+/* Shared memory that samples fell into (attribute/objects.h), for HASH_ITER(learned, ...). */
+struct object *attribute_objects(const struct attribute *attribute);
+struct object *attribute_find_object(const struct attribute *attribute, uint64_t id);
+/* A range by its place: an offset of an object (its id), or 0 and an address. NULL: it is no more.
+ */
+struct range *attribute_find_range(const struct attribute *attribute, pid_t pid, uint64_t object,
+                                   uint64_t start);
+/* Why a VMA is left alone, or NONE. */
+enum reason attribute_vma_reason(const struct attribute *attribute, const struct vma *vma);
 struct range *space_find_range(const struct space *space, uint64_t start);
 /*
  * The smallest range whose evidence may be acted on for this one: itself, or a group that holds it,

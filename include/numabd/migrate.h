@@ -39,7 +39,9 @@ void ledger_merge(struct ledger *to, const struct ledger *from);
 
 /* One range of an outcome. */
 struct moved_range {
-    uint64_t start, end;
+    uint64_t start, end; /* addresses */
+    uint64_t object;     /* shared memory, and its range there, as in struct move; else 0 */
+    uint64_t offset;
     uint64_t n_failed;
     struct tally before, after; /* pages by node, absent pages left out */
 };
@@ -49,6 +51,7 @@ struct outcome {
     uint64_t start_ticks;
     uint64_t generation; /* of the space that the plan was made for */
     int node;
+    bool shared;    /* of objects: moved for all their mappers */
     bool gone;      /* the process ended or executed another program: nothing (more) was done */
     int call_error; /* positive errno of a refused call, 0 = none */
     struct ledger ledger;

@@ -12,6 +12,7 @@
 #include "attribute/attribute_state.h"
 #include "attribute/groups.h"
 #include "attribute/heat.h"
+#include "attribute/objects.h"
 #include "attribute/requests.h"
 #include "attribute/scans.h"
 #include "attribute/slots.h"
@@ -40,14 +41,32 @@
  */
 #define GROUPS_KEPT (RANGES_MAX / 8)
 
+/* The memory of an object goes, and all that was learned about it. */
+static void on_forget(void *userdata, const struct space *memory)
+{
+    struct attribute *attribute = userdata;
+
+    attribute->n_ranges -= HASH_COUNT(memory->ranges);
+    attribute->n_groups -= memory->n_groups;
+    scan_counts_add(&attribute->gone_counts, &memory->scans->counts);
+}
+
 int attribute_new(struct attribute **attributep, const struct attribute_options *options)
 {
-    struct attribute *attribute = calloc(1, sizeof *attribute);
+    CLEANUP(attribute_freep) struct attribute *attribute = calloc(1, sizeof *attribute);
+    const struct objects_options objects = {
+        .topology = options->topology,
+        .host = options->host,
+        .pool = options->pool,
+        .discover = options->discover,
+        .forget = on_forget,
+        .userdata = attribute,
+    };
 
-    if (!attribute)
+    if (!attribute || objects_new(&attribute->objects, &objects) < 0)
         return -ENOMEM;
     attribute->options = *options;
-    *attributep = attribute;
+    *attributep = TAKE(attribute);
     return 0;
 }
 
@@ -61,6 +80,7 @@ struct attribute *attribute_free(struct attribute *attribute)
         HASH_DEL(attribute->spaces, space);
         space_free(space);
     }
+    objects_free(attribute->objects);
     free(attribute);
     return NULL;
 }
@@ -71,6 +91,7 @@ void attribute_drop(struct attribute *attribute, pid_t pid)
 
     if (!space)
         return;
+    objects_leave(attribute->objects, space);
     attribute->n_ranges -= HASH_COUNT(space->ranges);
     attribute->n_groups -= space->n_groups;
     scan_counts_add(&attribute->gone_counts, &space->scans->counts);
@@ -110,7 +131,7 @@ static int attribute_get_space(struct attribute *attribute, const struct target 
 }
 
 /* Groups come and go with what is done to a space. */
-static void attribute_count_groups(struct attribute *attribute, struct space *space)
+void attribute_count_groups(struct attribute *attribute, struct space *space)
 {
     size_t n = groups_count(space->groups);
 
@@ -131,7 +152,7 @@ static size_t space_ranges_max(const struct space *space)
  * What may still be made. The last entries of the table are kept for groups, those of the largest
  * ones longest: memory too large for its ranges to fit is then judged by groups, not forgotten.
  */
-static unsigned attribute_grain(const struct attribute *attribute, const struct space *space)
+unsigned attribute_grain(const struct attribute *attribute, const struct space *space)
 {
     size_t n_most = attribute->n_ranges + attribute->n_groups + 1 + GROUP_LEVELS;
     size_t limit = RANGES_MAX - GROUPS_KEPT;
@@ -170,6 +191,8 @@ static int attribute_push_one(struct attribute *attribute, struct space *space,
     if (node < 0)
         return 0;
     r = space_add_access(space, access, node, grain, &made);
+    if (r == SPACE_UNMOVABLE)
+        r = attribute_push_shared(attribute, space, access, node);
     if (made)
         attribute->n_ranges++;
     attribute_count_groups(attribute, space);
@@ -223,6 +246,7 @@ static void attribute_reset_space(struct attribute *attribute, struct space *spa
 {
     size_t n_dropped = 0;
 
+    objects_leave(attribute->objects, space);
     space_reset(space, &n_dropped);
     attribute->n_ranges -= n_dropped;
     attribute_count_groups(attribute, space);
@@ -243,6 +267,8 @@ static void on_maps(struct work *work)
             attribute_reset_space(attribute, space);
         } else if (!maps->request.r) {
             space_take_maps_fd(space, maps);
+            /* Without memory some objects are not known until the next time. */
+            (void)objects_follow(attribute->objects, space, &maps->vmas);
             space_set_vmas(space, &maps->vmas, &n_dropped);
         } else if (maps->request.r == PROCFS_DENIED) {
             space->denied = true;
@@ -326,7 +352,9 @@ static void attribute_ask_policy(struct attribute *attribute, const struct confi
     if (space->policy_pending || space->stuck || !space->maps_known)
         return;
     unknown_find(space, &unknown_vma, &claims);
-    unknown_vma |= space_awaits_move(space, config->min_share_permyriad / 10000.0, now);
+    unknown_vma |= space_awaits_move(space, config->min_share_permyriad / 10000.0, now) ||
+                   space->shared_policy_wanted;
+    claims |= space->shared_claims;
     with_process = unknown_vma && since >= period_at_least(POLICY_WANTED_PERIOD_NSEC, cost,
                                                            POLICY_WANTED_COST_FACTOR);
     if (space->rss_bytes <= config->numa_maps_limit_bytes &&
@@ -348,7 +376,7 @@ static void attribute_ask_policy(struct attribute *attribute, const struct confi
 }
 
 /* Nothing is refreshed for a process that nobody runs in, or whose answers are still out. */
-static bool space_may_scan(const struct space *space, uint64_t now)
+bool space_may_scan(const struct space *space, uint64_t now)
 {
     return space->sampled_nsec + SPACE_IDLE_NSEC >= now && space->maps_known && !space->stuck &&
            !space->residency_pending;
@@ -381,14 +409,14 @@ static size_t attribute_room(const struct attribute *attribute)
     return room < GAPS_PER_ROUND ? room : GAPS_PER_ROUND;
 }
 
-static int attribute_set_filter(struct space *space, const struct config *config)
+int attribute_set_filter(struct space *space, const struct config *config)
 {
     space->mask_window_nsec = config->mask_window_nsec;
     return space_set_filter(space, config->scan_filter, config->mask_bits);
 }
 
-static void attribute_close_space(struct attribute *attribute, struct space *space,
-                                  double min_share, double elapsed_sec, uint64_t now)
+void attribute_close_space(struct attribute *attribute, struct space *space, double min_share,
+                           double elapsed_sec, uint64_t now)
 {
     size_t n_dropped = 0;
 
@@ -398,29 +426,38 @@ static void attribute_close_space(struct attribute *attribute, struct space *spa
     attribute->n_ranges += space_fill_gaps(space, attribute_room(attribute));
 }
 
+static int attribute_round_space(struct attribute *attribute, struct space *space,
+                                 const struct config *config, double elapsed_sec, uint64_t now)
+{
+    bool scans = space_may_scan(space, now);
+
+    if (attribute_set_filter(space, config) < 0)
+        return -ENOMEM;
+    /* Before the mask window may end: who is at work in it counts. */
+    if (scans)
+        space_begin_pass(space, now);
+    attribute_close_space(attribute, space, config->min_share_permyriad / 10000.0, elapsed_sec,
+                          now);
+    if (space->sampled_nsec + SPACE_IDLE_NSEC < now && !space->shared_policy_wanted)
+        return 0;
+    attribute_ask_maps(attribute, space, now);
+    attribute_ask_policy(attribute, config, space, now);
+    if (scans)
+        attribute_ask_residency(attribute, space, now);
+    return 0;
+}
+
 int attribute_round(struct attribute *attribute, const struct config *config, uint64_t now)
 {
-    double min_share = config->min_share_permyriad / 10000.0;
     double elapsed_sec =
         nsec_to_sec(attribute->round_nsec ? now - attribute->round_nsec : config->interval_nsec);
     struct space *space, *next;
+    int r;
 
     attribute->round_nsec = now;
-    HASH_ITER (hh, attribute->spaces, space, next) {
-        bool scans = space_may_scan(space, now);
-
-        if (attribute_set_filter(space, config) < 0)
-            return -ENOMEM;
-        /* Before the mask window may end: who is at work in it counts. */
-        if (scans)
-            space_begin_pass(space, now);
-        attribute_close_space(attribute, space, min_share, elapsed_sec, now);
-        if (space->sampled_nsec + SPACE_IDLE_NSEC < now)
-            continue;
-        attribute_ask_maps(attribute, space, now);
-        attribute_ask_policy(attribute, config, space, now);
-        if (scans)
-            attribute_ask_residency(attribute, space, now);
-    }
-    return 0;
+    r = attribute_round_objects(attribute, config, elapsed_sec, now);
+    HASH_ITER (hh, attribute->spaces, space, next)
+        if (!r)
+            r = attribute_round_space(attribute, space, config, elapsed_sec, now);
+    return r;
 }

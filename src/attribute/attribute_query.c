@@ -3,6 +3,7 @@
  */
 #include "attribute/attribute_state.h"
 #include "attribute/heat.h"
+#include "attribute/object_policy.h"
 #include "attribute/space.h"
 
 struct space *attribute_find(const struct attribute *attribute, pid_t pid)
@@ -16,6 +17,49 @@ struct space *attribute_find(const struct attribute *attribute, pid_t pid)
 struct space *attribute_spaces(const struct attribute *attribute)
 {
     return attribute->spaces;
+}
+
+struct object *attribute_objects(const struct attribute *attribute)
+{
+    return attribute->objects->learned;
+}
+
+struct object *attribute_find_object(const struct attribute *attribute, uint64_t id)
+{
+    return objects_find_id(attribute->objects, id);
+}
+
+struct range *attribute_find_range(const struct attribute *attribute, pid_t pid, uint64_t object,
+                                   uint64_t start)
+{
+    const struct object *shared = object ? objects_find_id(attribute->objects, object) : NULL;
+    const struct space *space = object ? NULL : attribute_find(attribute, pid);
+
+    if (shared)
+        space = shared->memory;
+    return space ? space_find_range(space, start) : NULL;
+}
+
+/* A page of an object that nobody writes to is of the page cache. */
+static enum reason object_vma_reason(const struct object *object, const struct vma *vma)
+{
+    enum reason policy;
+
+    if (!object->n_writable)
+        return REASON_SHARED_RO;
+    policy = object_policy(object, vma->offset, vma->offset + (vma->end - vma->start));
+    if (policy != REASON_NONE)
+        return policy;
+    return object->wanted ? object->barred : REASON_NONE;
+}
+
+enum reason attribute_vma_reason(const struct attribute *attribute, const struct vma *vma)
+{
+    const struct object *object = objects_find(attribute->objects, vma);
+
+    if (object)
+        return object_vma_reason(object, vma);
+    return vma->kind != REASON_NONE ? vma->kind : vma->policy;
 }
 
 size_t attribute_n_ranges(const struct attribute *attribute)
@@ -54,8 +98,11 @@ size_t attribute_list_unsampled(struct attribute *attribute, uint64_t now,
 void attribute_count_scans(const struct attribute *attribute, struct scan_counts *counts)
 {
     struct space *space, *next;
+    struct object *object, *next_object;
 
     *counts = attribute->gone_counts;
     HASH_ITER (hh, attribute->spaces, space, next)
         scan_counts_add(counts, &space->scans->counts);
+    HASH_ITER (learned, attribute->objects->learned, object, next_object)
+        scan_counts_add(counts, &object->memory->scans->counts);
 }

@@ -28,7 +28,7 @@ void residency_choose_pages(const struct range *range, uint64_t page_bytes, unsi
     }
 }
 
-static bool residency_is_due(const struct range *range, size_t n_ranges, uint64_t now)
+bool residency_is_due(const struct range *range, size_t n_ranges, uint64_t now)
 {
     /* Beyond 512 ranges a second each waits longer, so that all get their turn. */
     uint64_t period = RESIDENCY_NSEC + n_ranges * (NSEC_PER_SEC / 512);

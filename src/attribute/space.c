@@ -129,8 +129,8 @@ static double local_share(const struct range *range, const struct access *access
     }
 }
 
-static void space_count_share(struct space *space, const struct range *range,
-                              const struct access *access, int node)
+void space_count_share(struct space *space, const struct range *range, const struct access *access,
+                       int node)
 {
     double local = local_share(range, access, node), sec = access->weight_sec;
 
@@ -323,16 +323,22 @@ size_t space_fill_gaps(struct space *space, size_t limit)
     return n_made;
 }
 
+bool space_range_awaits_move(const struct space *space, const struct range *range, double min_share,
+                             uint64_t now)
+{
+    const struct claim *claim = &find_evidence(space, range, min_share, 1)->claim;
+    double share = claim->n_passes ? range_resident_share(range, claim->node) : 1;
+
+    return share >= 0 && share < 1 && range->cool_down_nsec <= now &&
+           space_lets(space, range->start);
+}
+
 bool space_awaits_move(const struct space *space, double min_share, uint64_t now)
 {
     struct range *range, *next;
 
     HASH_ITER (hh, space->ranges, range, next) {
-        const struct claim *claim = &find_evidence(space, range, min_share, 1)->claim;
-        double share = claim->n_passes ? range_resident_share(range, claim->node) : 1;
-
-        if (share >= 0 && share < 1 && range->cool_down_nsec <= now &&
-            space_lets(space, range->start))
+        if (space_range_awaits_move(space, range, min_share, now))
             return true;
     }
     return false;

@@ -145,7 +145,8 @@ static bool fits(const struct migrate *migrate, const struct move_request *reque
 {
     uint64_t limit = MIGRATE_BATCH_PAGES * migrate->options.host->page_bytes, used = 0;
 
-    if (request->outcome.pid != move->pid || request->outcome.node != move->node)
+    if (request->outcome.pid != move->pid || request->outcome.node != move->node ||
+        request->outcome.shared != (move->object != 0))
         return false;
     for (size_t i = 0; i < request->outcome.n_ranges; i++)
         used += request->outcome.ranges[i].end - request->outcome.ranges[i].start;
@@ -162,11 +163,12 @@ static int migrate_add(struct migrate *migrate, struct move_request **openp,
     if (*openp && !fits(migrate, *openp, move))
         migrate_send(migrate, TAKE(*openp));
     if (!*openp) {
-        r = move_request_new(openp, migrate->options.host, target, space, move->node);
+        r = move_request_new(openp, migrate->options.host, target, space, move->node,
+                             move->object != 0);
         if (r < 0)
             return r;
     }
-    r = move_request_add(*openp, move->start, move->end);
+    r = move_request_add(*openp, move);
     if (!r)
         (*openp)->planned_bytes += move->bytes;
     return r;
@@ -178,10 +180,11 @@ static int migrate_submit_one(struct migrate *migrate, struct move_request **ope
 {
     const struct target *target = discover_find(discover, move->pid);
     struct space *space = attribute_find(attribute, move->pid);
-    struct range *range = space ? space_find_range(space, move->start) : NULL;
+    struct range *range = attribute_find_range(attribute, move->pid, move->object,
+                                               move->object ? move->offset : move->start);
     int r;
 
-    if (!target || !range)
+    if (!target || !space || !range)
         return 0;
     if (move->observe) {
         space->n_planned += migrate_observe(migrate, range, move);
