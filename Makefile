@@ -158,10 +158,12 @@ $(B)/sim/%: $(B)/obj/sim/%.o $(SIM_SUPPORT) $(B)/libnumabd.a
 	$(Q)$(CC) $(PROGRAM_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 BENCHES := $(patsubst tests/bench/%.c,$(B)/bench/%,$(filter-out tests/bench/numabench.c,$(wildcard tests/bench/*.c)))
+# Those that need the simulator.
+$(B)/bench/filters: $(SIM_SUPPORT)
 $(B)/bench/%: tests/bench/%.c $(B)/libnumabd.a Makefile
 	@mkdir -p $(@D) $(B)/obj/bench
 	$(call say,LD,$@)
-	$(Q)$(CC) $(CPPFLAGS_ALL) $(PROGRAM_FLAGS) -MMD -MP -MF $(B)/obj/bench/$*.d -o $@ $< $(B)/libnumabd.a $(LIBS)
+	$(Q)$(CC) $(CPPFLAGS_ALL) -Itests $(PROGRAM_FLAGS) -MMD -MP -MF $(B)/obj/bench/$*.d -o $@ $< $(filter %.o,$^) $(B)/libnumabd.a $(LIBS)
 
 $(B)/bin/%: tests/vm/programs/%.c Makefile
 	@mkdir -p $(@D) $(B)/obj/vm
@@ -169,8 +171,8 @@ $(B)/bin/%: tests/vm/programs/%.c Makefile
 	$(Q)$(CC) -D_GNU_SOURCE $(PROGRAM_FLAGS) -MMD -MP -MF $(B)/obj/vm/$*.d -MT $@ -o $@ $< -lnuma -pthread
 
 .SECONDARY:
--include $(wildcard $(B)/obj/*.d $(B)/obj/*/*.d $(B)/obj/*/*/*.d $(B)/asan/*.d $(B)/asan/*/*.d $(B)/asan-unit/*.d $(B)/asan-sim/*.d) \
-    $(wildcard $(B)/fuzz/obj/*.d $(B)/fuzz/obj/*/*.d)
+DEPENDENCIES := $(foreach depth,*.d */*.d */*/*.d,$(addsuffix /$(depth),$(addprefix $(B)/,obj asan fuzz/obj)))
+-include $(wildcard $(DEPENDENCIES) $(B)/asan-unit/*.d $(B)/asan-sim/*.d)
 
 .PHONY: deps deps-demo deps-check deps-kernel
 deps:  ## installs what building needs (Debian)

@@ -9,15 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "attribute/objects.h"
-#include "attribute/ranges.h"
-#include "attribute/tally.h"
 #include "util/array.h"
-
-/* Cool-downs are doubled at most so often: 5 rounds become 320. */
-#define COOL_DOWN_SHIFT_MAX 6
-
-static void on_outcome(void *userdata, const struct outcome *outcome);
+#include "util/procfs.h"
 
 void pipeline_log(struct pipeline *pipeline, const char *format, ...)
 {
@@ -43,7 +36,7 @@ static int pipeline_new_stages(struct pipeline *pipeline)
     const struct migrate_options migrate = {.host = options->host,
                                             .topology = options->topology,
                                             .pool = options->pool,
-                                            .on_outcome = on_outcome,
+                                            .on_outcome = pipeline_on_outcome,
                                             .userdata = pipeline};
     int r;
 
@@ -139,9 +132,19 @@ static void sink_push(void *userdata, const struct access *accesses, size_t n)
     }
 }
 
+static void sink_work(void *userdata, pid_t pid, const struct access_work *work)
+{
+    struct pipeline *pipeline = userdata;
+    struct autonuma *counts =
+        attribute_autonuma(pipeline->attribute, attribute_find(pipeline->attribute, pid));
+
+    counts->n_pte_updates += work->n_armed;
+    counts->n_hint_faults += work->n_faults;
+}
+
 struct access_sink pipeline_sink(struct pipeline *pipeline)
 {
-    return (struct access_sink){.push = sink_push, .userdata = pipeline};
+    return (struct access_sink){.push = sink_push, .work = sink_work, .userdata = pipeline};
 }
 
 struct sample_filter pipeline_filter(struct pipeline *pipeline)
@@ -225,6 +228,7 @@ static int pipeline_decide(struct pipeline *pipeline, uint64_t now)
         .topology = pipeline->options.topology,
         .config = pipeline->config,
         .observe = pipeline_observes(pipeline),
+        .pressed = pressure_is_on(&pipeline->pressure, now),
         .rate_bytes = pipeline->rate_bytes,
         .sec_per_byte = migrate_counts(pipeline->migrate)->sec_per_byte,
         .now = now,
@@ -267,12 +271,29 @@ static int pipeline_follow_topology(struct pipeline *pipeline)
     return r < 0 ? r : 0;
 }
 
+static void pipeline_read_pressure(struct pipeline *pipeline, uint64_t now)
+{
+    CLEANUP(freep) char *text = NULL;
+    uint64_t n_direct;
+    size_t size;
+
+    if (!procfs_read(pipeline->options.root, "proc/vmstat", &text, &size) &&
+        pressure_parse(text, size, &n_direct))
+        pressure_note(&pipeline->pressure, n_direct, now);
+}
+
+static int pipeline_read_room(struct pipeline *pipeline, uint64_t now)
+{
+    if (!pipeline->options.root)
+        return 0;
+    pipeline_read_pressure(pipeline, now);
+    return topology_read_room(pipeline->options.topology, pipeline->options.root);
+}
+
 static int pipeline_act(struct pipeline *pipeline, uint64_t now)
 {
-    int r = 0;
+    int r = pipeline_read_room(pipeline, now);
 
-    if (pipeline->options.root)
-        r = topology_read_room(pipeline->options.topology, pipeline->options.root);
     if (!r)
         r = pipeline_decide(pipeline, now);
     if (!r)
@@ -308,6 +329,9 @@ int pipeline_round(struct pipeline *pipeline, uint64_t now, uint64_t cpu_nsec)
     r = pipeline_sample(pipeline, now);
     if (r < 0)
         return r;
+    r = pipeline_follow_kernel(pipeline);
+    if (r < 0)
+        return r;
     r = attribute_round(pipeline->attribute, pipeline->config, now);
     if (r < 0)
         return r;
@@ -319,121 +343,15 @@ int pipeline_round(struct pipeline *pipeline, uint64_t now, uint64_t cpu_nsec)
     return r;
 }
 
-/* Where most of the pages lay that do not lie on `to`; -1 when all did. */
-static int most_elsewhere(const struct tally *pages, int to)
-{
-    const struct tally_entry *most = NULL;
-
-    for (size_t i = 0; i < pages->n_entries; i++) {
-        const struct tally_entry *entry = &pages->entries[i];
-
-        if (entry->node != to && (!most || entry->n > most->n))
-            most = entry;
-    }
-    return most ? most->node : -1;
-}
-
-/*
- * What a move says about its range: a cool-down, doubled each time that pages were refused and each
- * time that it moved back to where it came from.
- */
-static void range_on_outcome(struct pipeline *pipeline, struct range *range,
-                             const struct moved_range *moved, int node, uint64_t now)
-{
-    uint64_t cool_down = pipeline->config->cool_down_rounds * pipeline->config->interval_nsec;
-    unsigned shift;
-
-    range->moving = false;
-    range->n_refusals = moved->n_failed ? range->n_refusals + 1 : 0;
-    if (tally_n(&moved->after, node) > tally_n(&moved->before, node))
-        range_note_move(range, most_elsewhere(&moved->before, node), node, now);
-    shift = range->n_refusals + range->n_returns;
-    cool_down <<= shift < COOL_DOWN_SHIFT_MAX ? shift : COOL_DOWN_SHIFT_MAX;
-    range->cool_down_nsec = now + cool_down;
-}
-
-static struct range *moved_range_find(const struct pipeline *pipeline,
-                                      const struct outcome *outcome,
-                                      const struct moved_range *moved)
-{
-    return attribute_find_range(pipeline->attribute, outcome->pid, moved->object,
-                                moved->object ? moved->offset : moved->start);
-}
-
-/* Shared memory stays when the process that it moved through has gone: another one may serve. */
-static void release_shared(struct pipeline *pipeline, const struct outcome *outcome)
-{
-    for (size_t i = 0; outcome->shared && i < outcome->n_ranges; i++) {
-        struct range *range = moved_range_find(pipeline, outcome, &outcome->ranges[i]);
-
-        if (range)
-            range->moving = false;
-    }
-}
-
-/* Private memory may move without CAP_SYS_NICE, shared memory not. */
-static void on_denied(struct pipeline *pipeline, struct space *space, const struct outcome *outcome)
-{
-    struct object *object = NULL;
-
-    if (!outcome->shared) {
-        space->denied = true;
-        return;
-    }
-    for (size_t i = 0; i < outcome->n_ranges; i++) {
-        object = attribute_find_object(pipeline->attribute, outcome->ranges[i].object);
-        if (!object || object->denied)
-            continue;
-        object->denied = true;
-        pipeline_log(
-            pipeline, "shared memory (inode %llu) of process %d: %s: it is observed from now on",
-            (unsigned long long)object->key.inode, space->pid, reason_text(REASON_NO_PERMISSION));
-    }
-}
-
-static void on_moved(struct pipeline *pipeline, struct space *space, const struct outcome *outcome,
-                     const struct moved_range *moved)
-{
-    struct range *range = moved_range_find(pipeline, outcome, moved);
-    size_t page_bytes = pipeline->options.host->page_bytes;
-    uint64_t now = pipeline->now;
-
-    space_apply_move(space, moved->start, &moved->before, &moved->after, page_bytes, now);
-    if (range && moved->object && !tally_copy(&range->residency, &moved->after))
-        range->residency_nsec = now;
-    if (range)
-        range_on_outcome(pipeline, range, moved, outcome->node, now);
-}
-
-static void on_outcome(void *userdata, const struct outcome *outcome)
-{
-    struct pipeline *pipeline = userdata;
-    struct space *space = attribute_find(pipeline->attribute, outcome->pid);
-    size_t page_bytes = pipeline->options.host->page_bytes;
-    uint64_t now = pipeline->now;
-
-    hour_add(&pipeline->hour, now, outcome->ledger.n_moved * page_bytes);
-    release_shared(pipeline, outcome);
-    if (!space || space->generation != outcome->generation)
-        return;
-    if (outcome->gone) {
-        attribute_drop(pipeline->attribute, outcome->pid);
-        return;
-    }
-    if (outcome->call_error == EPERM)
-        on_denied(pipeline, space, outcome);
-    if (outcome->ledger.n_moved)
-        space->moved_nsec = now;
-    for (size_t i = 0; i < outcome->n_ranges; i++)
-        on_moved(pipeline, space, outcome, &outcome->ranges[i]);
-}
-
 void pipeline_commit(struct pipeline *pipeline, struct config *config)
 {
+    /* What is excluded now must not move on what was decided before. */
+    migrate_recall(pipeline->migrate);
     config_free(pipeline->config);
     pipeline->config = config;
     if (pipeline->sampler)
         sampler_configure(pipeline->sampler, config);
+    kernel_balancing_reset(&pipeline->kernel);
     discover_reset(pipeline->discover);
 }
 

@@ -64,7 +64,14 @@ void pipeline_on_lost(struct pipeline *pipeline, size_t n_lost)
 
 bool pipeline_observes(const struct pipeline *pipeline)
 {
-    return pipeline->config->observe || pipeline->exhausted;
+    return pipeline->config->observe || pipeline->exhausted || pipeline->held;
+}
+
+void pipeline_hold(struct pipeline *pipeline, bool held)
+{
+    pipeline->held = held;
+    if (held)
+        migrate_recall(pipeline->migrate);
 }
 
 void pipeline_describe_exhausted(const struct pipeline *pipeline, char *why, size_t size)

@@ -12,6 +12,8 @@
 #include <sys/types.h>
 #include <uthash.h>
 
+#include "numabd/autonuma.h"
+#include "numabd/benefit.h"
 #include "numabd/config.h"
 #include "numabd/discover.h"
 #include "numabd/host.h"
@@ -84,10 +86,11 @@ struct vma {
     uint64_t offset;
     unsigned dev_major, dev_minor;
     uint64_t inode;
-    uint64_t ipc_ns;    /* of SysV memory, whose inode is a shmid: 1 where unknown; else 0 */
-    uint64_t n_mapped;  /* base pages in its page table when numa_maps was read last */
-    enum reason kind;   /* NONE, or why its kind of mapping is left alone */
-    enum reason policy; /* NONE, POLICY_UNKNOWN, or the policy that its owner gave it */
+    uint64_t ipc_ns;     /* of SysV memory, whose inode is a shmid: 1 where unknown; else 0 */
+    uint64_t n_mapped;   /* base pages in its page table when numa_maps was read last */
+    enum reason kind;    /* NONE, or why its kind of mapping is left alone */
+    enum reason policy;  /* NONE, POLICY_UNKNOWN, or the policy that its owner gave it */
+    uint64_t page_bytes; /* of hugetlb, once numa_maps was read; else 0 or the base page's */
 };
 
 struct vma_list {
@@ -130,6 +133,7 @@ struct range {
     pid_t user_pid, through_pid;
     int observed_node; /* where --observe would have moved it; -1 */
     bool moving;       /* a move was handed to a worker */
+    uint8_t n_blind;   /* residency queries to come without a look at its page table */
     UT_hash_handle hh;
 };
 
@@ -163,6 +167,7 @@ struct space {
     bool totals_known;
     struct tally totals; /* resident pages by node, in base pages */
     bool residency_pending;
+    bool no_pagemap; /* its page table cannot be looked at: all pages are asked for */
     /* Shared memory that it maps waits for policies: of its threads, or of its VMAs. */
     bool shared_claims, shared_policy_wanted;
     /* accesses with known residency since the remote share was last closed */
@@ -170,11 +175,14 @@ struct space {
     double share_sec;                             /* access-seconds behind remote_permyriad */
     int remote_first_permyriad, remote_permyriad; /* -1 = unknown */
     uint64_t n_accesses, n_outside;
-    uint64_t sampled_nsec; /* last access */
+    uint64_t sampled_nsec; /* last access, and its thread */
+    pid_t sampled_tid;
+    struct autonuma autonuma; /* since the process was seen first */
     uint64_t moved_bytes;
     uint64_t moved_nsec; /* last move, 0 = never */
     unsigned n_planned;  /* in the last round: ranges to move, or new ones that only are observed */
     struct pace pace;
+    struct benefit benefit;
     bool memory_bound_known;
     double memory_bound;  /* share of its CPU time that waits for memory, where measured */
     uint64_t listed_addr; /* attribute_list_unsampled goes on here */
@@ -252,12 +260,29 @@ size_t attribute_n_groups(const struct attribute *attribute);
 uint64_t attribute_n_capped(const struct attribute *attribute);
 
 /* What the scan filter did so far (attribute/scans.h), also with processes that have gone. */
-void attribute_count_scans(const struct attribute *attribute, struct scan_counts *counts);
+void attribute_count_scans(struct attribute *attribute, struct scan_counts *counts);
+/* Where pages lie: what was asked of the kernel so far, for all spaces. */
+struct residency_counts {
+    uint64_t n_asked; /* addresses handed to move_pages */
+    uint64_t n_found; /* of those, with a node for an answer */
+    uint64_t n_scans; /* looks at page tables: PAGEMAP_SCAN calls */
+    bool no_pagemap;  /* this kernel has no PAGEMAP_SCAN */
+};
+
+const struct residency_counts *attribute_residency(const struct attribute *attribute);
+
+/* What was done to a process; to those that have gone where space is NULL. To be added to. */
+struct autonuma *attribute_autonuma(struct attribute *attribute, struct space *space);
+/* The same of all that are and were there. */
+void attribute_count_autonuma(struct attribute *attribute, struct autonuma *sum);
 /* Did the last pass let work through on the VMA that holds addr? */
 bool space_lets(const struct space *space, uint64_t addr);
 /* The same for a VMA of the space that was found already; NULL: no. */
 bool space_lets_vma(const struct space *space, const struct vma *vma);
 
-/* What was learned about a range's pages by a move: pages by node after it. */
+/*
+ * What was learned about a range's pages by a move: pages by node after it. A range that is not
+ * moving was made while the move was out, maybe in another mapping, and learns nothing of it.
+ */
 void space_apply_move(struct space *space, uint64_t start, const struct tally *before,
                       const struct tally *after, uint64_t page_bytes, uint64_t now);

@@ -55,6 +55,7 @@ struct decide_env {
     const struct topology *topology;
     const struct config *config;
     bool observe; /* whatever the configuration says */
+    bool pressed; /* tasks have to reclaim memory: page cache is no room */
     const uint64_t
         *rate_bytes;     /* [n_node_ids] what may still be moved to each node in this round */
     double sec_per_byte; /* learned cost of a move */

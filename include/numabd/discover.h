@@ -143,6 +143,9 @@ void discover_look_closer(struct discover *discover, pid_t pid);
 /* Is TOO_SMALL all there is to say about it? */
 bool target_is_only_small(const struct target *target);
 
+/* What the process may use has changed, as the kernel says: it is judged anew in the next round. */
+void discover_recheck(struct discover *discover, pid_t pid);
+
 /* After a reload: the rules are applied anew to all known processes at the next round. */
 void discover_reset(struct discover *discover);
 

@@ -54,6 +54,14 @@ struct sample_filter pipeline_filter(struct pipeline *pipeline);
 void pipeline_set_sampler(struct pipeline *pipeline, struct sampler *sampler);
 /* Something about the machine stands against balancing: `why`, for good. */
 void pipeline_set_idle(struct pipeline *pipeline, const char *why);
+/*
+ * The journal of changes outside numabd (the caller's, outlives the pipeline): with it
+ * kernel.numa_balancing may be paused.
+ */
+struct undo;
+void pipeline_set_undo(struct pipeline *pipeline, struct undo *undo);
+/* Puts back what was changed. Return: how much could not be. */
+size_t pipeline_undo(struct pipeline *pipeline);
 bool pipeline_is_barred(const struct pipeline *pipeline);
 /* Barred, or no source sees who accesses memory at the moment. */
 bool pipeline_is_idle(const struct pipeline *pipeline);
@@ -79,6 +87,12 @@ const struct plan *pipeline_plan(const struct pipeline *pipeline);
 /* A new configuration (taken over) holds from the next round on; what was learned is kept. */
 void pipeline_commit(struct pipeline *pipeline, struct config *config);
 const struct config *pipeline_config(const struct pipeline *pipeline);
+
+/*
+ * Somebody wants nothing to be moved until he says otherwise: what waits is taken back, and the
+ * rest goes on as with `observe`. A reload does not end it.
+ */
+void pipeline_hold(struct pipeline *pipeline, bool held);
 
 /* A request to this process is late; one that was late has returned. */
 void pipeline_on_late(struct pipeline *pipeline, pid_t pid, const char *name);

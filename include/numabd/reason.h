@@ -40,6 +40,7 @@
     X(LOCAL, "local", "already where its threads run")                                             \
     X(RESIDENCY_UNKNOWN, "residency_unknown", "where its pages lie was not read yet")              \
     X(NO_GAIN, "no_gain", "moving costs more than it gains")                                       \
+    X(NO_BENEFIT, "no_benefit", "moving its memory did the process no good")                       \
     X(NO_ROOM, "no_room", "the target node has no room above its headroom")                        \
     X(COOL_DOWN, "cool_down", "moved a few rounds ago")                                            \
     X(RATE_LIMIT, "rate_limit", "the migration rate of the target node is spent")                  \

@@ -10,6 +10,12 @@
 #include "numabd/reason.h"
 #include "util/cleanup.h"
 
+/* What was done to processes since each was seen first, as numabd/autonuma.h counts it. */
+struct autonuma_report {
+    uint64_t numa_pte_updates, numa_hint_faults, numa_hint_faults_local, numa_pages_migrated;
+    double autonuma_cost; /* of these */
+};
+
 /* Remote shares are permyriad of sampled accesses, -1 = not known yet. */
 struct status_report {
     char version[32];
@@ -20,7 +26,8 @@ struct status_report {
     char sources[64];             /* that work: "timer, idle_page", "none" */
     char sampling[512];           /* what they do: "timer: 2 cgroups, 8 events" */
     unsigned rate_hz;             /* samples per second and CPU, the usual */
-    const char *kernel_balancing; /* "on", "off", "tiering", "absent" */
+    const char *kernel_balancing; /* "on" (and why it is left on), "paused" by numabd, "off",
+                                     "tiering", "absent" */
     int remote_first_permyriad, remote_permyriad;
     uint64_t moved_bytes, moved_last_hour_bytes;
     unsigned cost_permyriad;   /* of one CPU, everything but page copying, since the last report */
@@ -30,6 +37,8 @@ struct status_report {
     uint64_t n_rounds, n_samples, n_foreign, n_lost, n_unresolved, n_accesses;
     uint64_t n_interrupts; /* of CPUs, by sampling */
     uint64_t n_capped;     /* accesses not kept because all RANGES_MAX ranges are in use */
+    /* where pages lie: addresses asked for, those with a node for an answer, PAGEMAP_SCAN calls */
+    uint64_t residency_asked, residency_found, residency_scans;
     uint64_t pages_tried, pages_moved, pages_failed, pages_observed;
     uint64_t sampled_round;   /* round of the first access, 0 = none yet */
     uint64_t converged_round; /* first round from which the remote share stayed at 5 % or less,
@@ -37,6 +46,7 @@ struct status_report {
     struct reason_counts process_reasons; /* now */
     struct reason_counts vma_reasons;     /* now, VMAs of balanced processes */
     struct reason_counts range_reasons;   /* the last round's verdicts */
+    struct autonuma_report autonuma;      /* of all processes */
     /* pages that failed, by errno: parallel arrays of n_errnos */
     int errnos[32];
     uint64_t errno_pages[32];
@@ -48,17 +58,22 @@ struct node_bytes {
     uint64_t bytes;
 };
 
+struct node_list {
+    struct node_bytes *items; /* ascending ids, owned */
+    unsigned n_items;
+};
+
 struct process_report {
     pid_t pid;
     uid_t uid;
     char comm[64];
     uint64_t rss_bytes;
     unsigned n_threads;
-    int remote_permyriad;     /* -1 = not known yet */
-    struct node_bytes *nodes; /* ascending ids, owned */
-    unsigned n_nodes;
+    int remote_permyriad; /* -1 = not known yet */
+    struct node_list nodes;
     bool nodes_known;
     uint64_t moved_bytes;
+    struct autonuma_report autonuma;
     const char *state; /* "learning", "balancing", "stable", "observed", or a reason's name */
 };
 
@@ -82,4 +97,11 @@ struct report_ops {
     int (*doctor)(void *userdata, const struct doctor_report **reportp);
     /* Loads the configuration again. Return: 0, or -EINVAL with one line in message. */
     int (*reload)(void *userdata, char *message, size_t message_size);
+    /* Nothing is moved from now on, or things are again. */
+    void (*hold)(void *userdata, bool held);
+    /*
+     * Holds, and puts back what was changed outside numabd. Return: 0, or -EIO with one line in
+     * message when something could not be put back.
+     */
+    int (*undo)(void *userdata, char *message, size_t message_size);
 };

@@ -14,7 +14,6 @@
 #include "attribute/heat.h"
 #include "attribute/objects.h"
 #include "attribute/requests.h"
-#include "attribute/scans.h"
 #include "attribute/slots.h"
 #include "attribute/space.h"
 #include "attribute/space_scan.h"
@@ -48,7 +47,7 @@ static void on_forget(void *userdata, const struct space *memory)
 
     attribute->n_ranges -= HASH_COUNT(memory->ranges);
     attribute->n_groups -= memory->n_groups;
-    scan_counts_add(&attribute->gone_counts, &memory->scans->counts);
+    attribute_counts_add(&attribute->gone, memory);
 }
 
 int attribute_new(struct attribute **attributep, const struct attribute_options *options)
@@ -59,6 +58,7 @@ int attribute_new(struct attribute **attributep, const struct attribute_options 
         .host = options->host,
         .pool = options->pool,
         .discover = options->discover,
+        .residency = attribute ? &attribute->residency : NULL,
         .forget = on_forget,
         .userdata = attribute,
     };
@@ -94,7 +94,7 @@ void attribute_drop(struct attribute *attribute, pid_t pid)
     objects_leave(attribute->objects, space);
     attribute->n_ranges -= HASH_COUNT(space->ranges);
     attribute->n_groups -= space->n_groups;
-    scan_counts_add(&attribute->gone_counts, &space->scans->counts);
+    attribute_counts_add(&attribute->gone, space);
     HASH_DEL(attribute->spaces, space);
     space_free(space);
 }
@@ -190,6 +190,7 @@ static int attribute_push_one(struct attribute *attribute, struct space *space,
         return attribute_push_touch(attribute, space, access);
     if (node < 0)
         return 0;
+    space_count_fault(space, access, node);
     r = space_add_access(space, access, node, grain, &made);
     if (r == SPACE_UNMOVABLE)
         r = attribute_push_shared(attribute, space, access, node);
@@ -198,6 +199,7 @@ static int attribute_push_one(struct attribute *attribute, struct space *space,
     attribute_count_groups(attribute, space);
     space->n_accesses++;
     space->sampled_nsec = access->when_nsec;
+    space->sampled_tid = access->tid;
     if (r == SPACE_CAPPED)
         attribute->n_capped++;
     if (r == SPACE_OUTSIDE) {
@@ -299,8 +301,12 @@ static void on_policy(struct work *work)
 static void on_residency(struct work *work)
 {
     struct residency_request *residency = (struct residency_request *)work;
+    struct attribute *attribute = work->owner;
     struct space *space = request_space(&residency->request);
 
+    residency_request_note(residency, space, &attribute->residency);
+    if (residency->request.r >= 0)
+        attribute_autonuma(work->owner, space)->n_pte_updates += residency->n_pages;
     if (space) {
         space->residency_pending = false;
         if (residency->request.r == -EPERM)
@@ -388,6 +394,7 @@ static void attribute_ask_residency(struct attribute *attribute, struct space *s
     struct residency_request *residency;
     int r = RESIDENCY_NOTHING_DUE;
 
+    space->no_pagemap |= attribute->residency.no_pagemap;
     if (space->ranges)
         r = residency_request_new(&residency, space, attribute->options.host, now, &residency_ops,
                                   attribute);

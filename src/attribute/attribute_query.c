@@ -95,14 +95,12 @@ size_t attribute_list_unsampled(struct attribute *attribute, uint64_t now,
     return n;
 }
 
-void attribute_count_scans(const struct attribute *attribute, struct scan_counts *counts)
+struct attribute_counts *attribute_gone(struct attribute *attribute)
 {
-    struct space *space, *next;
-    struct object *object, *next_object;
+    return &attribute->gone;
+}
 
-    *counts = attribute->gone_counts;
-    HASH_ITER (hh, attribute->spaces, space, next)
-        scan_counts_add(counts, &space->scans->counts);
-    HASH_ITER (learned, attribute->objects->learned, object, next_object)
-        scan_counts_add(counts, &object->memory->scans->counts);
+const struct residency_counts *attribute_residency(const struct attribute *attribute)
+{
+    return &attribute->residency;
 }

@@ -3,8 +3,8 @@
  * The state of the stage, shared by what changes it (attribute.c, and attribute_objects.c for
  * shared memory) and what others ask about it (attribute_query.c).
  */
+#include "attribute/counts.h"
 #include "attribute/objects.h"
-#include "attribute/scans.h"
 #include "numabd/attribute.h"
 
 struct attribute {
@@ -16,7 +16,8 @@ struct attribute {
     uint64_t round_nsec; /* the last round, 0 = none yet */
     uint64_t n_generations;
     pid_t listed_pid; /* the last that attribute_list_unsampled looked at; the next is first */
-    struct scan_counts gone_counts; /* of spaces that were dropped */
+    struct residency_counts residency;
+    struct attribute_counts gone; /* of spaces that were dropped */
 };
 
 /* attribute.c, for spaces and the memory of objects alike: */

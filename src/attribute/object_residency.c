@@ -146,7 +146,7 @@ int object_residency_new(struct object_residency **requestp, struct object *obje
         .host = *host,
         .generation = object->id,
     };
-    residency->n_ranges = 0;
+    residency->n_ranges = residency->n_asked = residency->n_found = 0;
     residency->asked_nsec = now;
     residency_fill(residency, object, now);
     if (!residency->n_ranges) {
@@ -167,13 +167,15 @@ struct call {
     } place[RESIDENCY_CALL_PAGES];
     size_t n;
     pid_t pid;
-    unsigned turn; /* index into asked[] */
+    unsigned turn;           /* index into asked[] */
+    size_t n_asked, n_found; /* so far */
 };
 
 static void call_make(struct call *call, const struct host *host)
 {
     for (size_t i = 0; i < call->n; i++)
         call->status[i] = -ENOENT;
+    call->n_asked += call->n;
     /* A refused call, or one to a process that has gone, leaves its pages to the next mapper. */
     if (call->n && host->ops->move_pages(host->self, call->pid, call->n, call->pages, NULL,
                                          call->status, 0) < 0)
@@ -181,6 +183,7 @@ static void call_make(struct call *call, const struct host *host)
     for (size_t i = 0; i < call->n; i++) {
         if (call->status[i] < 0)
             continue;
+        call->n_found++;
         call->place[i].range->status[call->place[i].page] = call->status[i];
         call->place[i].range->seen_by[call->place[i].page] = (uint8_t)call->turn;
     }
@@ -251,6 +254,10 @@ void object_residency_run(struct work *work)
         residency->request.r = -ENOMEM;
     for (unsigned turn = 0; turn < OBJECT_ASKED_MAX && !residency->request.r; turn++)
         ask_turn(residency, order, call, turn);
+    if (call) {
+        residency->n_asked = call->n_asked;
+        residency->n_found = call->n_found;
+    }
 }
 
 void object_residency_free(struct work *work)

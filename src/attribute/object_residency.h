@@ -36,6 +36,7 @@ struct object_residency {
     uint64_t asked_nsec;
     struct object_range ranges[OBJECT_RANGES_MAX];
     size_t n_ranges;
+    size_t n_asked, n_found; /* out: addresses handed to the kernel, and answered with a node */
 };
 
 /* Return: 0, RESIDENCY_NOTHING_DUE, or -ENOMEM. What did not fit is left over for the next pass. */

@@ -40,8 +40,6 @@ static struct object *object_free(struct object *object)
     return NULL;
 }
 
-CLEANUP_DEFINE(struct object *, object_free)
-
 static void objects_drop(struct objects *objects, struct object *object)
 {
     if (object->memory) {

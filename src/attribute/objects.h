@@ -70,7 +70,8 @@ struct objects_options {
     const struct topology *topology;
     const struct host *host;
     struct worker_pool *pool;
-    struct discover *discover; /* NULL: nobody is known to be in scope */
+    struct discover *discover;          /* NULL: nobody is known to be in scope */
+    struct residency_counts *residency; /* to be added to; NULL: nobody counts */
     /* Called for the memory of an object that goes, if it has any. */
     void (*forget)(void *userdata, const struct space *memory);
     void *userdata;

@@ -56,14 +56,26 @@ int object_follow_mappers(struct object *object)
     return object_follow_policies(object);
 }
 
+static void objects_count(struct objects *objects, const struct object_residency *residency)
+{
+    struct residency_counts *counts = objects->options.residency;
+
+    if (!counts)
+        return;
+    counts->n_asked += residency->n_asked;
+    counts->n_found += residency->n_found;
+}
+
 static void on_residency(struct work *work)
 {
     struct object_residency *residency = (struct object_residency *)work;
     struct objects *objects = work->owner;
     struct object *object = objects_find_id(objects, residency->request.generation);
 
+    objects_count(objects, residency);
     if (object) {
         object->memory->residency_pending = false;
+        object->memory->autonuma.n_pte_updates += residency->n_asked;
         (void)object_residency_apply(residency, object, objects->min_share);
     }
     object_residency_free(work);

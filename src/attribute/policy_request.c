@@ -92,6 +92,7 @@ static int policy_take_line(struct policy_request *policy, const struct numa_map
     policy->entries[policy->n_entries++] =
         (struct policy_entry){.start = entry->start,
                               .reason = policy_reason(entry),
+                              .page_bytes = entry->page_bytes,
                               .n_mapped = (uint64_t)(tally_total_n(line) * base_pages)};
     for (size_t i = 0; i < line->n_entries; i++)
         if (tally_add(&policy->totals, line->entries[i].node, line->entries[i].n * base_pages, 0))
@@ -220,6 +221,7 @@ static bool policy_apply_vma(const struct policy_request *policy, size_t *ip, st
         return false;
     vma->policy = policy->entries[i].reason;
     vma->n_mapped = policy->entries[i].n_mapped;
+    vma->page_bytes = policy->entries[i].page_bytes;
     return true;
 }
 

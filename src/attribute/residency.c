@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 
+#include "attribute/pagemap.h"
 #include "attribute/ranges.h"
 #include "attribute/requests.h"
 #include "attribute/space_scan.h"
@@ -13,20 +14,6 @@
 /* A claim that may be acted on wants fresh numbers; others only feed the remote share. */
 #define RESIDENCY_CLAIM_NSEC (1 * NSEC_PER_SEC)
 #define RESIDENCY_NSEC (5 * NSEC_PER_SEC)
-
-void residency_choose_pages(const struct range *range, uint64_t page_bytes, unsigned turn,
-                            void *pages[RESIDENCY_PAGES_PER_RANGE])
-{
-    uint64_t n_pages = (range->end - range->start) / page_bytes;
-
-    if (!n_pages)
-        n_pages = 1;
-    for (uint64_t i = 0; i < RESIDENCY_PAGES_PER_RANGE; i++) {
-        uint64_t page = (n_pages * i / RESIDENCY_PAGES_PER_RANGE + turn) % n_pages;
-
-        pages[i] = (void *)(uintptr_t)(range->start + page * page_bytes);
-    }
-}
 
 bool residency_is_due(const struct range *range, size_t n_ranges, uint64_t now)
 {
@@ -48,30 +35,38 @@ static int by_age(const struct range *a, const struct range *b)
     return a->residency_nsec < b->residency_nsec ? -1 : a->residency_nsec > b->residency_nsec;
 }
 
+static struct residency_range residency_range_of(const struct residency_request *residency,
+                                                 const struct space *space,
+                                                 const struct range *range)
+{
+    const struct vma *vma = space_find_vma(space, range->start);
+    uint64_t base = residency->request.host.page_bytes;
+    bool hugetlb = vma && vma->page_bytes > base;
+
+    return (struct residency_range){
+        .start = range->start,
+        .end = range->end,
+        .page_bytes = hugetlb ? vma->page_bytes : base,
+        .look = !hugetlb && !space->no_pagemap && !range->n_blind,
+    };
+}
+
 static void residency_request_fill(struct residency_request *residency, struct space *space,
                                    uint64_t now)
 {
     size_t n_ranges = HASH_COUNT(space->ranges);
-    /* A hash of the second: at steady rounds a plain count would soon come back to the same pages.
-     */
-    unsigned turn = (unsigned)(now / NSEC_PER_SEC) * 2654435761U >> 16;
     struct range *range, *next;
 
     if (n_ranges > RESIDENCY_RANGES_MAX)
         HASH_SORT(space->ranges, by_age);
     HASH_ITER (hh, space->ranges, range, next) {
-        size_t n = residency->n_ranges;
-
         if (!residency_is_due(range, n_ranges, now) || !space_lets(space, range->start))
             continue;
-        if (n == RESIDENCY_RANGES_MAX) {
+        if (residency->n_ranges == RESIDENCY_RANGES_MAX) {
             space_leave_over(space, range->start);
             continue;
         }
-        residency->starts[n] = range->start;
-        residency_choose_pages(range, residency->request.host.page_bytes, turn,
-                               &residency->pages[n * RESIDENCY_PAGES_PER_RANGE]);
-        residency->n_ranges++;
+        residency->ranges[residency->n_ranges++] = residency_range_of(residency, space, range);
     }
 }
 
@@ -89,8 +84,12 @@ int residency_request_new(struct residency_request **requestp, struct space *spa
         .pid = space->pid,
         .generation = space->generation,
     };
-    residency->n_ranges = 0;
+    residency->n_ranges = residency->n_pages = residency->n_looks = 0;
+    residency->look_r = 0;
     residency->asked_nsec = now;
+    /* A hash of the second: at steady rounds a plain count would soon come back to the same pages.
+     */
+    residency->turn = (unsigned)(now / NSEC_PER_SEC) * 2654435761U >> 16;
     residency_request_fill(residency, space, now);
     if (!residency->n_ranges) {
         free(residency);
@@ -104,12 +103,14 @@ void residency_request_run(struct work *work)
 {
     struct residency_request *residency = (struct residency_request *)work;
     const struct host *host = &residency->request.host;
-    size_t n_pages = residency->n_ranges * RESIDENCY_PAGES_PER_RANGE;
 
-    for (size_t i = 0; i < n_pages; i++)
+    residency_request_choose(residency);
+    for (size_t i = 0; i < residency->n_pages; i++)
         residency->status[i] = -ENOENT;
-    for (size_t i = 0; i < n_pages && residency->request.r >= 0; i += RESIDENCY_CALL_PAGES) {
-        size_t n = n_pages - i < RESIDENCY_CALL_PAGES ? n_pages - i : RESIDENCY_CALL_PAGES;
+    for (size_t i = 0; i < residency->n_pages && residency->request.r >= 0;
+         i += RESIDENCY_CALL_PAGES) {
+        size_t left = residency->n_pages - i;
+        size_t n = left < RESIDENCY_CALL_PAGES ? left : RESIDENCY_CALL_PAGES;
         long r = host->ops->move_pages(host->self, residency->request.pid, n, &residency->pages[i],
                                        NULL, &residency->status[i], 0);
 
@@ -117,35 +118,71 @@ void residency_request_run(struct work *work)
     }
 }
 
+void residency_request_note(const struct residency_request *residency, struct space *space,
+                            struct residency_counts *counts)
+{
+    int look_r = residency->look_r;
+
+    counts->n_asked += residency->n_pages;
+    counts->n_scans += residency->n_looks;
+    for (size_t i = 0; i < residency->n_pages; i++)
+        counts->n_found += residency->status[i] >= 0;
+    counts->no_pagemap |= look_r == PAGEMAP_ABSENT;
+    if (space)
+        space->no_pagemap |= look_r == PAGEMAP_ABSENT || look_r == PAGEMAP_DENIED;
+}
+
 void residency_request_free(struct work *work)
 {
     free(work);
 }
 
-static int residency_apply_range(struct range *range, const int *status, uint64_t now)
+/* After a look that found it dense some queries are made without; not where pages are missing. */
+static unsigned blind_after(const struct range *range, const struct residency_range *asked,
+                            bool all_there)
 {
+    if (asked->look)
+        return asked->dense ? RESIDENCY_BLIND : 0;
+    return all_there && range->n_blind ? range->n_blind - 1u : 0;
+}
+
+/*
+ * Only pages that are still the range's: since they were asked for, it may have been made anew in a
+ * mapping that begins at the same address and ends earlier.
+ */
+static int residency_apply_range(struct range *range, const struct residency_range *asked,
+                                 void *const *pages, const int *status, uint64_t now)
+{
+    size_t n_there = 0;
+
     tally_clear(&range->residency);
     range->residency_nsec = now;
-    for (size_t i = 0; i < RESIDENCY_PAGES_PER_RANGE; i++) {
+    for (size_t i = 0; i < asked->n; i++) {
         if (status[i] < 0) /* absent, or the zero page: it lies nowhere */
+            continue;
+        if ((uintptr_t)pages[i] >= range->end)
             continue;
         if (tally_add(&range->residency, status[i], 1, 0) < 0)
             return -ENOMEM;
+        n_there++;
     }
+    range->n_blind = (uint8_t)blind_after(range, asked, n_there == asked->n);
     return 0;
 }
 
 int residency_request_apply(const struct residency_request *residency, struct space *space)
 {
-    uint64_t asked = residency->asked_nsec;
+    uint64_t now = residency->asked_nsec;
 
     for (size_t i = 0; i < residency->n_ranges; i++) {
-        struct range *range = space_find_range(space, residency->starts[i]);
+        const struct residency_range *asked = &residency->ranges[i];
+        struct range *range = space_find_range(space, asked->start);
 
         /* A move that ended since the query was asked knows better. */
-        if (!range || range->moving || range->residency_nsec >= asked)
+        if (!range || range->moving || range->residency_nsec >= now)
             continue;
-        if (residency_apply_range(range, &residency->status[i * RESIDENCY_PAGES_PER_RANGE], asked))
+        if (residency_apply_range(range, asked, &residency->pages[asked->first],
+                                  &residency->status[asked->first], now) < 0)
             return -ENOMEM;
     }
     return 0;

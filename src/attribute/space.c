@@ -37,6 +37,7 @@ int space_new(struct space **spacep, const struct target *target)
     space->mask_window_nsec = MASK_WINDOW_NSEC;
     space->maps_wanted = true;
     space->remote_first_permyriad = space->remote_permyriad = -1;
+    space->benefit = BENEFIT_START;
     *spacep = TAKE(space);
     return 0;
 }
@@ -129,6 +130,26 @@ static double local_share(const struct range *range, const struct access *access
     }
 }
 
+void space_count_fault(struct space *space, const struct access *access, int node)
+{
+    const struct vma *vma;
+    const struct range *range;
+    uint64_t start, end;
+    double local;
+
+    if (access->when_nsec == space->sampled_nsec && access->tid == space->sampled_tid)
+        return;
+    space->autonuma.n_hint_faults++;
+    vma = space_find_vma(space, access->addr);
+    if (!vma)
+        return;
+    range_bounds(vma, access->addr, &start, &end);
+    range = space_find_range(space, start);
+    local = range ? local_share(range, access, node) : -1;
+    if (local > 0)
+        space->autonuma.n_local += local;
+}
+
 void space_count_share(struct space *space, const struct range *range, const struct access *access,
                        int node)
 {
@@ -213,6 +234,7 @@ void space_reset(struct space *space, size_t *n_droppedp)
     tally_clear(&space->totals);
     space->maps_fd = fd_close(space->maps_fd);
     space->maps_known = space->totals_known = space->denied = false;
+    space->no_pagemap = false;
     /* What is out is about the old program, and is dropped when it returns. */
     space->maps_pending = space->policy_pending = space->residency_pending = false;
     space->maps_wanted = true;
@@ -220,6 +242,8 @@ void space_reset(struct space *space, size_t *n_droppedp)
     space->round_n = space->round_sec = space->round_remote_sec = 0;
     space->remote_first_permyriad = space->remote_permyriad = -1;
     space->pace = (struct pace){0};
+    space->benefit = BENEFIT_START;
+    space->benefit.moved_bytes = space->moved_bytes;
     space->memory_bound_known = false;
     space->listed_addr = 0;
 }
@@ -359,6 +383,6 @@ void space_apply_move(struct space *space, uint64_t start, const struct tally *b
         if (arrived > 0)
             space->moved_bytes += (uint64_t)arrived * page_bytes;
     }
-    if (range && !tally_copy(&range->residency, after))
+    if (range && range->moving && !tally_copy(&range->residency, after))
         range->residency_nsec = now;
 }

@@ -28,6 +28,9 @@ enum {
 int space_add_access(struct space *space, const struct access *access, int node, unsigned grain,
                      bool *madep);
 
+/* Counts a sample, once however many addresses it has. Before space_add_access. */
+void space_count_fault(struct space *space, const struct access *access, int node);
+
 /*
  * Takes a new list of VMAs (which is left empty): drops ranges that are no longer inside the
  * mapping that they were learned in. *n_droppedp is their number.

@@ -137,6 +137,12 @@ struct vma *vma_list_find(const struct vma_list *list, uint64_t addr)
     return low < list->n_items && list->items[low].start <= addr ? &list->items[low] : NULL;
 }
 
+/* A SysV segment's inode is its id, and the first one's id is 0: only the device tells. */
+static bool is_anonymous(const struct vma *vma)
+{
+    return !vma->inode && !vma->dev_major && !vma->dev_minor;
+}
+
 bool vma_is_same_mapping(const struct vma *before, const struct vma *after)
 {
     if (before->inode != after->inode || before->dev_major != after->dev_major ||
@@ -144,7 +150,7 @@ bool vma_is_same_mapping(const struct vma *before, const struct vma *after)
         return false;
     if ((before->perms ^ after->perms) & MAPS_SHARED)
         return false;
-    if (!before->inode)
+    if (is_anonymous(before))
         return true;
     return before->start - before->offset == after->start - after->offset;
 }
@@ -159,6 +165,7 @@ void vma_list_inherit(struct vma_list *list, const struct vma_list *before)
             vma_is_same_mapping(old, vma)) {
             vma->policy = old->policy;
             vma->n_mapped = old->n_mapped;
+            vma->page_bytes = old->page_bytes;
         }
     }
 }

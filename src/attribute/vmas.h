@@ -33,7 +33,7 @@ bool vma_is_same_mapping(const struct vma *before, const struct vma *after);
 enum reason vma_kind(const struct maps_entry *entry);
 
 /*
- * Carries over from the previous list what is still true: the policy of VMAs whose borders and
- * mapping did not change.
+ * Carries over from the previous list what is still true: the policy and page size of VMAs whose
+ * borders and mapping did not change.
  */
 void vma_list_inherit(struct vma_list *list, const struct vma_list *before);

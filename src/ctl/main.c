@@ -36,6 +36,9 @@ static const char help[] =
     "  ps             processes: where their memory lies and what was moved\n"
     "  doctor         what works here, what is missing, and what to change\n"
     "  reload         makes numabd read its configuration again (root only)\n"
+    "  pause          nothing is moved until resume (root only)\n"
+    "  resume         ends pause and undo (root only)\n"
+    "  undo           pauses, and puts back what numabd changed outside itself (root only)\n"
     "  help           this text\n"
     "\n"
     "Options:\n"
@@ -67,6 +70,9 @@ static const struct verb verbs[] = {
     {.name = "ps", .run = verb_ps, .takes_json = true, .takes_watch = true},
     {.name = "doctor", .run = verb_doctor, .takes_json = true, .takes_local = true},
     {.name = "reload", .run = verb_reload},
+    {.name = "pause", .run = verb_pause},
+    {.name = "resume", .run = verb_resume},
+    {.name = "undo", .run = verb_undo},
     {.name = "help", .run = verb_help},
 };
 

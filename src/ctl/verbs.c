@@ -64,3 +64,18 @@ int verb_reload(const struct ctl_options *options)
 {
     return verb_ask(options, "Reload", NULL, NULL);
 }
+
+int verb_pause(const struct ctl_options *options)
+{
+    return verb_ask(options, "Pause", NULL, NULL);
+}
+
+int verb_resume(const struct ctl_options *options)
+{
+    return verb_ask(options, "Resume", NULL, NULL);
+}
+
+int verb_undo(const struct ctl_options *options)
+{
+    return verb_ask(options, "Undo", NULL, NULL);
+}

@@ -24,6 +24,9 @@ struct ctl_options {
 int verb_status(const struct ctl_options *options);
 int verb_ps(const struct ctl_options *options);
 int verb_reload(const struct ctl_options *options);
+int verb_pause(const struct ctl_options *options);
+int verb_resume(const struct ctl_options *options);
+int verb_undo(const struct ctl_options *options);
 /* Exit code 0: balancing is possible, 1: it is not. */
 int verb_doctor(const struct ctl_options *options);
 

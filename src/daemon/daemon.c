@@ -11,6 +11,7 @@
 #include <systemd/sd-daemon.h>
 #include <systemd/sd-event.h>
 
+#include "daemon/control_socket.h"
 #include "daemon/daemon_state.h"
 #include "daemon/limits.h"
 #include "daemon/load.h"
@@ -25,7 +26,6 @@
 /* At the end requests get so long; systemd allows 90 s. */
 #define SETTLE_NSEC (1 * NSEC_PER_SEC)
 #define SETTLE_STEP_USEC 5000
-#define RUNTIME_DIRECTORY "/run/numabd"
 
 bool daemon_is_live(const struct daemon *daemon)
 {
@@ -159,12 +159,8 @@ static int daemon_add_signals(struct daemon *daemon)
  */
 static int daemon_start_control(struct daemon *daemon)
 {
-    const char *directory = getenv("RUNTIME_DIRECTORY");
-    int r;
-
-    if (!directory || !directory[0])
-        directory = RUNTIME_DIRECTORY;
-    r = control_new(&daemon->control, daemon->event, directory, &daemon_report_ops, daemon);
+    const char *directory = control_directory();
+    int r = control_new(&daemon->control, daemon->event, directory, &daemon_report_ops, daemon);
     if (r == CONTROL_BUSY) {
         journal(JOURNAL_ERROR, "another numabd answers at %s/bus", directory);
         return DAEMON_BUSY;
@@ -172,6 +168,33 @@ static int daemon_start_control(struct daemon *daemon)
     if (r < 0)
         journal(JOURNAL_WARNING, "no control socket at %s/bus, ignoring: %s", directory,
                 strerror(-r));
+    return 0;
+}
+
+/*
+ * Once the control socket is ours: the journal of a numabd that runs would be put back under its
+ * feet. Return: 0 or a negative errno.
+ */
+static int daemon_start_undo(struct daemon *daemon)
+{
+    const struct host host = host_live();
+    CLEANUP(freep) char *path = NULL;
+    struct undo_reason reason;
+    int r;
+
+    if (!daemon_is_live(daemon))
+        return 0;
+    if (asprintf(&path, "%s/" UNDO_NAME, control_directory()) < 0)
+        return path = NULL, -ENOMEM;
+    r = undo_new(&daemon->undo, path, &host, &reason);
+    if (r > 0)
+        journal(JOURNAL_WARNING, "%s; nothing outside numabd will be changed", reason.text);
+    if (r)
+        return r < 0 ? r : 0;
+    if (undo_n(daemon->undo))
+        journal(JOURNAL_WARNING, "an earlier numabd did not end well, undoing what it changed");
+    (void)undo_restore(daemon->undo, log_line, NULL);
+    pipeline_set_undo(daemon->pipeline, daemon->undo);
     return 0;
 }
 
@@ -242,6 +265,8 @@ static int daemon_start(struct daemon *daemon, struct config *config)
     r = daemon_new_pipeline(daemon, config);
     if (r >= 0 && daemon_start_control(daemon))
         return DAEMON_BUSY;
+    if (r >= 0)
+        r = daemon_start_undo(daemon);
     if (r >= 0)
         r = daemon_start_sampler(daemon);
     if (r >= 0)
@@ -317,12 +342,16 @@ struct daemon *daemon_free(struct daemon *daemon)
 
     if (!daemon)
         return NULL;
+    /* While nobody else can take our place. */
+    if (daemon->undo)
+        (void)pipeline_undo(daemon->pipeline);
     control_free(daemon->control);
     checkup_deinit(&daemon->checkup);
     daemon_settle(daemon);
     busy = daemon->pool && is_busy(daemon);
     worker_pool_free(daemon->pool);
     pipeline_free(daemon->pipeline);
+    undo_free(daemon->undo);
     procs_deinit(&daemon->procs);
     if (daemon->recorder && busy)
         recorder_stop(daemon->recorder);

@@ -8,6 +8,7 @@
 #include "daemon/checkup.h"
 #include "daemon/control.h"
 #include "daemon/daemon.h"
+#include "migrate/undo.h"
 #include "numabd/pipeline.h"
 #include "sample/trace/recorder.h"
 
@@ -20,6 +21,7 @@ struct daemon {
     struct recorder *recorder; /* --record; NULL: none */
     struct worker_pool *pool;
     struct pipeline *pipeline;
+    struct undo *undo; /* NULL: nothing outside is changed */
     struct control *control;
     struct checkup checkup;
     sd_event_source *drain_timer, *round_timer;

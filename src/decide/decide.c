@@ -66,6 +66,8 @@ static enum reason judge_state(const struct candidate *candidate, const struct r
 
     if (acting_space(candidate)->stuck)
         return REASON_STUCK;
+    if (benefit_is_paused(&candidate->space->benefit, now))
+        return REASON_NO_BENEFIT;
     if (reason != REASON_NONE)
         return reason;
     if (!range->residency_nsec || tally_total_n(&range->residency) <= 0)
@@ -236,7 +238,7 @@ static int plan_spend(struct plan *plan, const struct decide_env *env)
         return -ENOMEM;
     for (int node = 0; node < env->topology->n_node_ids; node++)
         nodes[node] = (struct allowance){
-            .room = budget_room(env->config, &env->topology->nodes[node]),
+            .room = budget_room(env->config, &env->topology->nodes[node], env->pressed),
             .rate = env->rate_bytes[node],
         };
     for (size_t i = 0; i < plan->n_moves; i++) {

@@ -233,17 +233,31 @@ static int scan(struct discover *discover, const struct config *config, uint64_t
     return 0;
 }
 
-void discover_hint(struct discover *discover, pid_t pid)
+static void add_hint(struct discover *discover, pid_t pid)
 {
-    const struct target *target = discover_find(discover, pid);
-
-    if (target && target->reason != REASON_TOO_SMALL)
-        return;
     for (size_t i = 0; i < discover->n_hints; i++)
         if (discover->hints[i] == pid)
             return;
     if (discover->n_hints < DISCOVER_HINTS_MAX)
         discover->hints[discover->n_hints++] = pid;
+}
+
+void discover_hint(struct discover *discover, pid_t pid)
+{
+    const struct target *target = discover_find(discover, pid);
+
+    if (!target || target->reason == REASON_TOO_SMALL)
+        add_hint(discover, pid);
+}
+
+void discover_recheck(struct discover *discover, pid_t pid)
+{
+    struct target *target = discover_find(discover, pid);
+
+    if (!target)
+        return;
+    target->detail_nsec = 0;
+    add_hint(discover, pid);
 }
 
 static void drop_ended(struct discover *discover)

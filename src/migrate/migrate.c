@@ -99,6 +99,13 @@ static void migrate_learn_cost(struct migrate *migrate, const struct outcome *ou
     migrate->counts.sec_per_byte = migrate->cost_sec / migrate->cost_bytes;
 }
 
+/* A request no longer waits. */
+static void migrate_unqueue(struct migrate *migrate, const struct move_request *request)
+{
+    migrate->queued_bytes[request->outcome.node] -= request->planned_bytes;
+    migrate->n_queued[request->outcome.node]--;
+}
+
 static void on_move(struct work *work)
 {
     struct move_request *request = (struct move_request *)work;
@@ -106,8 +113,7 @@ static void on_move(struct work *work)
     struct outcome *outcome = &request->outcome;
     uint64_t bytes = outcome->ledger.n_moved * migrate->options.host->page_bytes;
 
-    migrate->queued_bytes[outcome->node] -= request->planned_bytes;
-    migrate->n_queued[outcome->node]--;
+    migrate_unqueue(migrate, request);
     ledger_merge(&migrate->counts.ledger, &outcome->ledger);
     migrate->counts.moved_bytes += bytes;
     migrate->counts.cpu_nsec += outcome->cpu_nsec;
@@ -118,6 +124,25 @@ static void on_move(struct work *work)
 
 static const struct work_ops move_ops = {
     .name = "move_pages", .run = move_request_run, .done = on_move, .free = move_request_free};
+
+static void on_recalled(struct work *work)
+{
+    struct move_request *request = (struct move_request *)work;
+    struct migrate *migrate = work->owner;
+
+    migrate_unqueue(migrate, request);
+    request->outcome.recalled = true;
+    migrate->options.on_outcome(migrate->options.userdata, &request->outcome);
+    move_request_free(work);
+}
+
+void migrate_recall(struct migrate *migrate)
+{
+    for (int node = 0; node < migrate->options.topology->n_node_ids; node++)
+        if (topology_has_memory(migrate->options.topology, node))
+            worker_pool_recall(migrate->options.pool, 1 + migrate->lane[node], &move_ops,
+                               on_recalled);
+}
 
 static void migrate_send(struct migrate *migrate, struct move_request *request)
 {

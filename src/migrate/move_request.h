@@ -10,6 +10,7 @@ struct move_request {
     struct work work;
     struct host host;   /* own copies, for it may run on when everything else has been freed */
     int pidfd, maps_fd; /* identity is checked right before each act; -1 = not checked */
+    bool look;          /* at the page table first, for which pages are there and huge */
     uint64_t planned_bytes;
     struct outcome outcome;
     size_t cap;

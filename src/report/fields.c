@@ -14,11 +14,20 @@
 #include "report/doctor.h"
 #include "util/array.h"
 
-#define ROW(type, member, kind_)                                                                   \
+#define ROW_NAMED(name_, type, member, kind_)                                                      \
     {                                                                                              \
-        .name = #member, .kind = (kind_), .offset = offsetof(struct type, member),                 \
+        .name = (name_), .kind = (kind_), .offset = offsetof(struct type, member),                 \
         .size = sizeof(((struct type *)NULL)->member)                                              \
     }
+#define ROW(type, member, kind) ROW_NAMED(#member, type, member, kind)
+/* The rows of its member `autonuma`. */
+#define AUTONUMA_ROW(type, member, kind) ROW_NAMED(#member, type, autonuma.member, kind)
+#define AUTONUMA(type)                                                                             \
+    AUTONUMA_ROW(type, numa_pte_updates, FIELD_UINT64),                                            \
+        AUTONUMA_ROW(type, numa_hint_faults, FIELD_UINT64),                                        \
+        AUTONUMA_ROW(type, numa_hint_faults_local, FIELD_UINT64),                                  \
+        AUTONUMA_ROW(type, numa_pages_migrated, FIELD_UINT64),                                     \
+        AUTONUMA_ROW(type, autonuma_cost, FIELD_DOUBLE)
 #define STATUS(member, kind) ROW(status_report, member, kind)
 #define PROCESS(member, kind) ROW(process_report, member, kind)
 #define CHECK(member, kind) ROW(doctor_check, member, kind)
@@ -52,12 +61,16 @@ static const struct field status_fields[] = {
     STATUS(n_capped, FIELD_UINT64),
     STATUS(n_accesses, FIELD_UINT64),
     STATUS(n_interrupts, FIELD_UINT64),
+    STATUS(residency_asked, FIELD_UINT64),
+    STATUS(residency_found, FIELD_UINT64),
+    STATUS(residency_scans, FIELD_UINT64),
     STATUS(pages_tried, FIELD_UINT64),
     STATUS(pages_moved, FIELD_UINT64),
     STATUS(pages_failed, FIELD_UINT64),
     STATUS(pages_observed, FIELD_UINT64),
     STATUS(sampled_round, FIELD_UINT64),
     STATUS(converged_round, FIELD_UINT64),
+    AUTONUMA(status_report),
     STATUS(process_reasons, FIELD_REASONS),
     STATUS(vma_reasons, FIELD_REASONS),
     STATUS(range_reasons, FIELD_REASONS),
@@ -69,7 +82,8 @@ static const struct field process_fields[] = {
     PROCESS(comm, FIELD_BUFFER),        PROCESS(rss_bytes, FIELD_UINT64),
     PROCESS(n_threads, FIELD_UINT32),   PROCESS(remote_permyriad, FIELD_SHARE),
     PROCESS(nodes_known, FIELD_BOOL),   PROCESS(nodes, FIELD_NODES),
-    PROCESS(moved_bytes, FIELD_UINT64), PROCESS(state, FIELD_STRING),
+    PROCESS(moved_bytes, FIELD_UINT64), AUTONUMA(process_report),
+    PROCESS(state, FIELD_STRING),
 };
 
 static const struct field check_fields[] = {

@@ -12,10 +12,11 @@ enum field_kind {
     FIELD_INT32,   /* int */
     FIELD_SHARE,   /* int, permyriad, -1 = not known yet */
     FIELD_UINT64,  /* uint64_t */
+    FIELD_DOUBLE,  /* double, finite */
     FIELD_BOOL,    /* bool */
     FIELD_REASONS, /* struct reason_counts; only those above 0 are shown */
     FIELD_ERRNOS,  /* the three errno members of struct status_report */
-    FIELD_NODES,   /* nodes and n_nodes of struct process_report */
+    FIELD_NODES,   /* struct node_list */
     FIELD_KIND_COUNT
 };
 

@@ -57,12 +57,12 @@ static void print_errnos(FILE *file, const struct status_report *report)
     fputc('}', file);
 }
 
-static void print_nodes(FILE *file, const struct process_report *report)
+static void print_nodes(FILE *file, const struct node_list *nodes)
 {
     fputc('[', file);
-    for (unsigned i = 0; i < report->n_nodes; i++)
-        fprintf(file, "%s{\"node\":%d,\"bytes\":%" PRIu64 "}", i ? "," : "", report->nodes[i].node,
-                report->nodes[i].bytes);
+    for (unsigned i = 0; i < nodes->n_items; i++)
+        fprintf(file, "%s{\"node\":%d,\"bytes\":%" PRIu64 "}", i ? "," : "", nodes->items[i].node,
+                nodes->items[i].bytes);
     fputc(']', file);
 }
 
@@ -89,6 +89,8 @@ static void print_value(FILE *file, enum field_kind kind, const void *member)
         return print_share(file, *(const int *)member);
     case FIELD_UINT64:
         return (void)fprintf(file, "%" PRIu64, *(const uint64_t *)member);
+    case FIELD_DOUBLE:
+        return (void)fprintf(file, "%.9g", *(const double *)member);
     case FIELD_BOOL:
         return (void)fputs(*(const bool *)member ? "true" : "false", file);
     case FIELD_REASONS:
@@ -96,7 +98,7 @@ static void print_value(FILE *file, enum field_kind kind, const void *member)
     case FIELD_ERRNOS:
         return print_errnos(file, WIRE_OWNER(member, struct status_report, errnos));
     case FIELD_NODES:
-        return print_nodes(file, WIRE_OWNER(member, struct process_report, nodes));
+        return print_nodes(file, member);
     case FIELD_KIND_COUNT:
         break;
     }

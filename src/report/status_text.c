@@ -87,6 +87,24 @@ static void print_pages(FILE *file, const struct status_report *report)
     fputc('\n', file);
 }
 
+/* As the kernel's own counters would stand had it done the same. */
+static void print_autonuma(FILE *file, const struct autonuma_report *counts)
+{
+    uint64_t faults = counts->numa_hint_faults;
+    char local[TEXT_SIZE];
+
+    if (!faults && !counts->numa_pte_updates)
+        return;
+    text_permyriad(local,
+                   faults ? (int64_t)(1e4 * (double)counts->numa_hint_faults_local / (double)faults)
+                          : -1);
+    fprintf(file,
+            "as kernel balancing  %" PRIu64 " PTE updates, %" PRIu64 " hint faults (%s local), ",
+            counts->numa_pte_updates, faults, local);
+    fprintf(file, "%" PRIu64 " pages migrated, AutoNUMA cost %.1f\n", counts->numa_pages_migrated,
+            counts->autonuma_cost);
+}
+
 static uint64_t count_reasons(const struct reason_counts *counts)
 {
     uint64_t sum = 0;
@@ -140,6 +158,7 @@ void listing_print_status(FILE *file, const struct status_report *report)
     }
     print_sampling(file, report);
     print_pages(file, report);
+    print_autonuma(file, &report->autonuma);
     print_missed(file, report);
     print_untouched(file, report);
 }

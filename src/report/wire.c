@@ -44,6 +44,11 @@ static int append_uint64(sd_bus_message *message, const void *member)
     return sd_bus_message_append_basic(message, 't', member);
 }
 
+static int append_double(sd_bus_message *message, const void *member)
+{
+    return sd_bus_message_append_basic(message, 'd', member);
+}
+
 static int append_bool(sd_bus_message *message, const void *member)
 {
     int value = *(const bool *)member;
@@ -76,20 +81,21 @@ static int append_errnos(sd_bus_message *message, const void *member)
 
 static int append_nodes(sd_bus_message *message, const void *member)
 {
-    const struct process_report *report = WIRE_OWNER(member, struct process_report, nodes);
+    const struct node_list *nodes = member;
     int r = sd_bus_message_open_container(message, 'a', "(it)");
 
-    for (unsigned i = 0; r >= 0 && i < report->n_nodes; i++)
-        r = sd_bus_message_append(message, "(it)", report->nodes[i].node, report->nodes[i].bytes);
+    for (unsigned i = 0; r >= 0 && i < nodes->n_items; i++)
+        r = sd_bus_message_append(message, "(it)", nodes->items[i].node, nodes->items[i].bytes);
     return r < 0 ? r : sd_bus_message_close_container(message);
 }
 
 static int (*const appenders[])(sd_bus_message *message, const void *member) = {
-    [FIELD_BUFFER] = append_buffer, [FIELD_STRING] = append_string,
-    [FIELD_UINT32] = append_uint32, [FIELD_INT32] = append_int32,
-    [FIELD_SHARE] = append_int32,   [FIELD_UINT64] = append_uint64,
-    [FIELD_BOOL] = append_bool,     [FIELD_REASONS] = append_reasons,
-    [FIELD_ERRNOS] = append_errnos, [FIELD_NODES] = append_nodes,
+    [FIELD_BUFFER] = append_buffer,   [FIELD_STRING] = append_string,
+    [FIELD_UINT32] = append_uint32,   [FIELD_INT32] = append_int32,
+    [FIELD_SHARE] = append_int32,     [FIELD_UINT64] = append_uint64,
+    [FIELD_DOUBLE] = append_double,   [FIELD_BOOL] = append_bool,
+    [FIELD_REASONS] = append_reasons, [FIELD_ERRNOS] = append_errnos,
+    [FIELD_NODES] = append_nodes,
 };
 
 static int append_field(sd_bus_message *message, const struct field *field, const void *record)

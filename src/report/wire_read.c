@@ -13,10 +13,10 @@
 #include "util/array.h"
 
 static const char *const signatures[] = {
-    [FIELD_BUFFER] = "s",    [FIELD_STRING] = "s",      [FIELD_UINT32] = "u",
-    [FIELD_INT32] = "i",     [FIELD_SHARE] = "i",       [FIELD_UINT64] = "t",
-    [FIELD_BOOL] = "b",      [FIELD_REASONS] = "a{st}", [FIELD_ERRNOS] = "a{st}",
-    [FIELD_NODES] = "a(it)",
+    [FIELD_BUFFER] = "s",     [FIELD_STRING] = "s",    [FIELD_UINT32] = "u",
+    [FIELD_INT32] = "i",      [FIELD_SHARE] = "i",     [FIELD_UINT64] = "t",
+    [FIELD_DOUBLE] = "d",     [FIELD_BOOL] = "b",      [FIELD_REASONS] = "a{st}",
+    [FIELD_ERRNOS] = "a{st}", [FIELD_NODES] = "a(it)",
 };
 
 const char *wire_signature(enum field_kind kind)
@@ -86,25 +86,25 @@ static int read_counts(sd_bus_message *message, const struct field *field, void 
 
 static int read_nodes(sd_bus_message *message, const struct field *field, void *member)
 {
-    struct process_report *report = WIRE_OWNER(member, struct process_report, nodes);
+    struct node_list *nodes = member;
     int r = sd_bus_message_enter_container(message, 'a', "(it)");
     struct node_bytes entry;
     size_t cap = 0;
 
     (void)field;
     while (r >= 0 && (r = sd_bus_message_read(message, "(it)", &entry.node, &entry.bytes)) > 0) {
-        r = ARRAY_RESERVE(report->nodes, cap, report->n_nodes + 1u);
+        r = ARRAY_RESERVE(nodes->items, cap, nodes->n_items + 1u);
         if (r >= 0)
-            report->nodes[report->n_nodes++] = entry;
+            nodes->items[nodes->n_items++] = entry;
     }
     return r < 0 ? r : sd_bus_message_exit_container(message);
 }
 
 static int (*const readers[])(sd_bus_message *, const struct field *, void *member) = {
-    [FIELD_BUFFER] = read_buffer, [FIELD_STRING] = read_basic,   [FIELD_UINT32] = read_basic,
-    [FIELD_INT32] = read_basic,   [FIELD_SHARE] = read_basic,    [FIELD_UINT64] = read_basic,
-    [FIELD_BOOL] = read_bool,     [FIELD_REASONS] = read_counts, [FIELD_ERRNOS] = read_counts,
-    [FIELD_NODES] = read_nodes,
+    [FIELD_BUFFER] = read_buffer, [FIELD_STRING] = read_basic, [FIELD_UINT32] = read_basic,
+    [FIELD_INT32] = read_basic,   [FIELD_SHARE] = read_basic,  [FIELD_UINT64] = read_basic,
+    [FIELD_DOUBLE] = read_basic,  [FIELD_BOOL] = read_bool,    [FIELD_REASONS] = read_counts,
+    [FIELD_ERRNOS] = read_counts, [FIELD_NODES] = read_nodes,
 };
 
 static int read_value(sd_bus_message *message, const struct field *field, void *record)

@@ -344,14 +344,13 @@ int sampler_round(struct sampler *sampler, const struct sample_round *round)
     return r;
 }
 
-int sampler_memory_bound(const struct sampler *sampler, const struct sample_target *target,
-                         double *sharep)
+int sampler_measure(const struct sampler *sampler, const struct sample_target *target,
+                    struct cpu_use *use)
 {
     for (size_t i = 0; i < sampler->n_slots; i++) {
         const struct source *source = &sampler->slots[i].source;
 
-        if (source->ops && source->ops->memory_bound &&
-            !source->ops->memory_bound(source->self, target, sharep))
+        if (source->ops && source->ops->measure && !source->ops->measure(source->self, target, use))
             return 0;
     }
     return SOURCE_UNMEASURED;

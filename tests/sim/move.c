@@ -149,6 +149,21 @@ static int mover_take(struct mover *mover, void *const *pages, const int *nodes,
     return 0;
 }
 
+static void tally_call(struct sim_tally *tally, size_t n, bool moves)
+{
+    uint64_t cost = CALL_NSEC + n * QUERY_PAGE_NSEC;
+
+    tally->cpu_nsec += cost;
+    if (moves) {
+        tally->moving_nsec += cost;
+        tally->n_moves++;
+    } else {
+        tally->query_nsec += cost;
+        tally->n_queried += n;
+        tally->n_queries++;
+    }
+}
+
 long sim_move_pages(void *self, pid_t pid, size_t n, void *const *pages, const int *nodes,
                     int *status, int flags)
 {
@@ -157,13 +172,7 @@ long sim_move_pages(void *self, pid_t pid, size_t n, void *const *pages, const i
         .machine = machine, .process = sim_machine_find(machine, pid), .flags = flags};
     int r = 0;
 
-    machine->tally.cpu_nsec += CALL_NSEC + n * QUERY_PAGE_NSEC;
-    if (nodes) {
-        machine->tally.moving_nsec += CALL_NSEC + n * QUERY_PAGE_NSEC;
-        machine->tally.n_moves++;
-    } else {
-        machine->tally.n_queries++;
-    }
+    tally_call(&machine->tally, n, nodes != NULL);
     if (!mover.process)
         return -ESRCH;
     for (size_t i = 0, taken; i < n && !r; i += taken) {

@@ -96,6 +96,15 @@ void sim_run_deinit(struct sim_run *run)
     sim_machine_deinit(&run->machine);
 }
 
+void sim_run_set_filter(struct sim_run *run, unsigned kind)
+{
+    struct config *config = NULL;
+
+    SIM_NEED(config_new_default(&config) == 0);
+    config->scan_filter = kind;
+    pipeline_commit(run->pipeline, config);
+}
+
 static void run_dispatch(struct sim_run *run)
 {
     while (worker_pool_dispatch(run->pool, 0))

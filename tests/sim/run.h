@@ -44,6 +44,8 @@ CLEANUP_DEFINE(struct sim_run *, sim_run_deinit)
 
 /* Processes of this name are excluded from now on. */
 void sim_run_exclude(struct sim_run *run, const char *comm);
+/* Instead of numabd's own (enum scan_filter_kind). */
+void sim_run_set_filter(struct sim_run *run, unsigned kind);
 
 /* Rounds of one second. */
 void sim_run_rounds(struct sim_run *run, unsigned n);

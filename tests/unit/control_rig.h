@@ -19,7 +19,8 @@ struct control_rig {
     struct process_reports processes;
     struct doctor_report doctor;
     int result; /* of the next calls */
-    const char *reload_message;
+    const char *reload_message, *undo_message;
+    bool held;
     unsigned n_reloads;
     uid_t asked_uid;
 };

@@ -106,6 +106,7 @@ struct model {
     uint64_t random;
     uint64_t now;
     unsigned rate_hz; /* of all processes; 0: as each round asks */
+    double cpi;       /* cycles per instruction of all processes; 0: nothing counts them */
     struct access_sink sink;
     struct sample_filter filter;
     struct sample_counts counts;
@@ -113,6 +114,7 @@ struct model {
     /* The n-th move_pages call from now on (1 = the next) fails with this errno; 0: none. */
     size_t fail_at;
     int fail_error;
+    bool no_scans; /* a kernel before 6.7: no PAGEMAP_SCAN */
     /* Called before each move_pages call; may change anything. */
     void (*before_call)(struct model *model, struct model_process *process, bool moves);
 };
@@ -161,3 +163,5 @@ struct source model_source(struct model *model);
 /* move_pages(2) as Linux 6.12 does it (model_pages.c). */
 long model_move_pages(void *self, pid_t pid, size_t n, void *const *pages, const int *nodes,
                       int *status, int flags);
+/* PAGEMAP_SCAN (model_scan.c). */
+long model_scan_pages(void *self, pid_t pid, int *fdp, struct page_scan *scan);

@@ -161,6 +161,7 @@ struct host model_host(struct model *model)
         .list_folder = list_folder,
         .read_memory = read_memory,
         .move_pages = model_move_pages,
+        .scan_pages = model_scan_pages,
         .write_file = write_file,
     };
 
@@ -305,6 +306,17 @@ static int follow(void *self, const struct sample_round *round, struct source_re
     return 0;
 }
 
+static int measure(void *self, const struct sample_target *target, struct cpu_use *use)
+{
+    const struct model *model = self;
+
+    (void)target;
+    if (model->cpi <= 0)
+        return SOURCE_UNMEASURED;
+    *use = (struct cpu_use){.memory_bound = 0.3, .cpi = model->cpi};
+    return 0;
+}
+
 static void keep(void *self)
 {
     (void)self;
@@ -313,7 +325,13 @@ static void keep(void *self)
 struct source model_source(struct model *model)
 {
     static const struct source_ops ops = {
-        .name = "model", .drain = drain, .counts = counts, .round = follow, .free = keep};
+        .name = "model",
+        .drain = drain,
+        .counts = counts,
+        .round = follow,
+        .measure = measure,
+        .free = keep,
+    };
 
     return (struct source){.ops = &ops, .self = model};
 }

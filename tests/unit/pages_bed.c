@@ -18,7 +18,8 @@ void pages_bed_init(struct pages_bed *bed, size_t n)
     bed->process = model_add_process(&bed->model, PAGES_BED_PID, "target");
     bed->vma = model_add_vma(&bed->model, bed->process, n, 0);
     for (size_t i = 0; i < n; i++)
-        bed->pages[i] = (void *)(uintptr_t)(bed->vma->start + i * MODEL_PAGE_BYTES);
+        bed->pages[i] = (struct page_to_move){
+            .addr = (void *)(uintptr_t)(bed->vma->start + i * MODEL_PAGE_BYTES), .n_pages = 1};
 }
 
 int pages_bed_setup(void **state)

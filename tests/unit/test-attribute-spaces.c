@@ -12,6 +12,7 @@
 #include "attribute/ranges.h"
 #include "attribute/tally.h"
 #include "attribute_rig.h"
+#include "util/array.h"
 
 #define ANON "1000000-2000000 rw-p 0 0:0 0 \n"
 #define DEFAULT "1000000 default anon=4096 N0=4096\n"
@@ -338,6 +339,38 @@ static void test_a_refused_query_means_observe(void **state)
     attribute_rig_deinit(&rig);
 }
 
+/* A process that execs, or a new one with its pid, is asked anew; a kernel is not. */
+static void test_a_page_table_that_cannot_be_looked_at_is_not_tried_again(void **state)
+{
+    static const struct {
+        long error;
+        bool execs;     /* after 10 rounds; else another process has its pid */
+        size_t n_tries; /* in twice 10 rounds */
+    } cases[] = {{-ENOTTY, false, 1}, {-EACCES, false, 2}, {-ENOTTY, true, 1}, {-EACCES, true, 2}};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+        struct attribute_rig rig;
+
+        init_known(&rig);
+        fake_host_place(&rig.fake, BASE, BASE + 2 * M, 8);
+        rig.fake.scan_error = cases[i].error;
+        for (int round = 0; round < 20; round++) {
+            if (round == 10 && cases[i].execs)
+                fake_host_exec(&rig.fake);
+            else if (round == 10)
+                rig.target.process.start_ticks++;
+            attribute_rig_push(&rig, 0, BASE, 20);
+            attribute_rig_dispatch(&rig);
+            attribute_rig_round(&rig, 6);
+        }
+        assert_true(attribute_residency(rig.attribute)->n_asked >= 10 * 16);
+        assert_true(range_resident_share(attribute_rig_range(&rig, BASE), 8) == 1);
+        assert_int_equal(rig.fake.n_scan_tries, cases[i].n_tries);
+        attribute_rig_deinit(&rig);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -356,6 +389,7 @@ int main(void)
         cmocka_unit_test(test_a_range_costs_what_its_limit_says),
         cmocka_unit_test(test_residency_and_totals_arrive),
         cmocka_unit_test(test_a_refused_query_means_observe),
+        cmocka_unit_test(test_a_page_table_that_cannot_be_looked_at_is_not_tried_again),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -39,6 +39,7 @@ struct seen {
     pid_t pid;
     int node;
     size_t n_ranges;
+    bool recalled;
     bool gone;
     int call_error;
     struct ledger ledger;
@@ -69,6 +70,7 @@ static void on_outcome(void *userdata, const struct outcome *outcome)
                                              .node = outcome->node,
                                              .n_ranges = outcome->n_ranges,
                                              .gone = outcome->gone,
+                                             .recalled = outcome->recalled,
                                              .call_error = outcome->call_error,
                                              .ledger = outcome->ledger};
 }
@@ -240,6 +242,31 @@ static void range_is_moving_until_its_outcome(void **state)
     assert_true(find_range(bed, PID, 0)->moving);
     assert_false(find_range(bed, PID, 1)->moving);
     assert_int_equal(attribute_find(bed->attribute, PID)->n_planned, 1);
+}
+
+static void what_waits_is_recalled_and_does_nothing(void **state)
+{
+    struct bed *bed = *state;
+    struct config config = {.interval_nsec = NSEC_PER_SEC,
+                            .migration_rate_bytes = 64 * RANGE_BYTES};
+    uint64_t before[8], after[8];
+
+    migrate_allowance(bed->migrate, &config, before);
+    plan_moves(bed, PID, 2, 0, 4);
+    plan_moves(bed, PID, 0, 4, 1);
+    submit(bed);
+    migrate_recall(bed->migrate);
+    assert_int_equal(bed->n_seen, 2);
+    for (size_t i = 0; i < 2; i++) {
+        assert_true(bed->seen[i].recalled);
+        assert_int_equal(bed->seen[i].ledger.n_tried, 0);
+    }
+    dispatch(bed);
+    assert_int_equal(bed->n_seen, 2);
+    assert_int_equal(model_n_calls(&bed->model, MODEL_CALL_MOVE, PID), 0);
+    assert_int_equal(migrate_counts(bed->migrate)->ledger.n_tried, 0);
+    migrate_allowance(bed->migrate, &config, after);
+    assert_memory_equal(before, after, sizeof before[0] * (size_t)bed->topology->n_node_ids);
 }
 
 static void move_of_what_was_forgotten_is_left_out(void **state)
@@ -454,6 +481,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(moves_travel_by_process_and_node_in_batches),
         TEST(range_is_moving_until_its_outcome),
+        TEST(what_waits_is_recalled_and_does_nothing),
         TEST(move_of_what_was_forgotten_is_left_out),
         TEST(allowance_is_the_rate_less_what_waits),
         TEST(full_queue_allows_nothing),

@@ -252,6 +252,108 @@ static void ranges_tell_where_their_pages_were_and_are(void **state)
     bed_deinit(&bed);
 }
 
+/* The first 512 pages are one huge page; of the others only every tenth is there. */
+static void make_sparse(struct bed *bed)
+{
+    for (size_t i = 0; i < 1024; i++) {
+        if (i < MODEL_HUGE_PAGES)
+            bed->vma->pages[i].flags = MODEL_PAGE_HUGE;
+        else if (i % 10)
+            bed->vma->pages[i].at = -ENOENT;
+    }
+}
+
+static size_t pages_of_calls(const struct model *model, enum model_call_kind kind)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < model->n_calls; i++)
+        if (model->calls[i].kind == kind)
+            n += model->calls[i].n;
+    return n;
+}
+
+static void assert_moved_sparse(const struct outcome *outcome)
+{
+    assert_int_equal(outcome->ledger.n_tried, 512 + 10);
+    assert_int_equal(outcome->ledger.n_moved, 512 + 10);
+    assert_true(tally_n(&outcome->ranges[0].before, 0) == 512);
+    assert_true(tally_n(&outcome->ranges[0].after, 1) == 512);
+    assert_true(tally_n(&outcome->ranges[1].after, 1) == 10);
+    assert_true(tally_total_n(&outcome->ranges[1].after) == 10);
+}
+
+/* 11 addresses instead of 612, to ask and to move; what is counted is the same. */
+static void huge_pages_are_one_address_and_absent_ones_none(void **state)
+{
+    static const struct {
+        bool no_scans, no_pagemap;
+        size_t n_asked;
+    } cases[] = {{false, false, 11}, {true, false, 612}, {false, true, 612}};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+        struct move_request *request;
+        struct bed bed;
+
+        bed_init(&bed);
+        make_sparse(&bed);
+        bed.model.no_scans = cases[i].no_scans;
+        bed.space.no_pagemap = cases[i].no_pagemap;
+        request = new_request(&bed);
+        move_request_run(&request->work);
+        assert_moved_sparse(&request->outcome);
+        print_message("asked %zu, handed over %zu\n", pages_of_calls(&bed.model, MODEL_CALL_QUERY),
+                      pages_of_calls(&bed.model, MODEL_CALL_MOVE));
+        if (cases[i].n_asked == 11)
+            assert_int_equal(pages_of_calls(&bed.model, MODEL_CALL_QUERY), 11);
+        else
+            assert_true(pages_of_calls(&bed.model, MODEL_CALL_QUERY) >= 612);
+        move_request_free(&request->work);
+        bed_deinit(&bed);
+    }
+}
+
+/* All of a huge page stays, and counts as its base pages. */
+static void a_held_huge_page_fails_as_512_pages(void **state)
+{
+    struct move_request *request;
+    struct bed bed;
+
+    (void)state;
+    bed_init(&bed);
+    make_sparse(&bed);
+    bed.vma->pages[0].flags |= MODEL_PAGE_HELD;
+    request = new_request(&bed);
+    move_request_run(&request->work);
+    assert_int_equal(request->outcome.ledger.n_tried, 522);
+    assert_int_equal(request->outcome.ledger.n_moved, 10);
+    assert_int_equal(request->outcome.ledger.n_failed, 512);
+    assert_int_equal(request->outcome.ranges[0].n_failed, 512);
+    assert_true(tally_n(&request->outcome.ranges[0].after, 0) == 512);
+    assert_int_equal(request->outcome.ranges[1].n_failed, 0);
+    move_request_free(&request->work);
+    bed_deinit(&bed);
+}
+
+static void memory_that_has_gone_is_not_asked_for(void **state)
+{
+    struct move_request *request;
+    struct bed bed;
+
+    (void)state;
+    bed_init(&bed);
+    for (size_t i = 0; i < 1024; i++)
+        bed.vma->pages[i].at = -ENOENT;
+    request = new_request(&bed);
+    move_request_run(&request->work);
+    assert_int_equal(request->outcome.call_error, 0);
+    assert_int_equal(request->outcome.ledger.n_tried, 0);
+    assert_int_equal(bed.model.n_calls, 0);
+    move_request_free(&request->work);
+    bed_deinit(&bed);
+}
+
 /* Without fds (a model, or files below a root) there is nothing to check. */
 static void request_without_fds_is_carried_out(void **state)
 {
@@ -299,6 +401,9 @@ int main(void)
         cmocka_unit_test(blocked_request_returns_when_its_host_has_been_freed),
         cmocka_unit_test(ranges_tell_where_their_pages_were_and_are),
         cmocka_unit_test(request_without_fds_is_carried_out),
+        cmocka_unit_test(huge_pages_are_one_address_and_absent_ones_none),
+        cmocka_unit_test(a_held_huge_page_fails_as_512_pages),
+        cmocka_unit_test(memory_that_has_gone_is_not_asked_for),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -240,6 +240,34 @@ static void test_hugetlb(void **state)
     rig_deinit(&rig);
 }
 
+static uint64_t page_bytes_at(const struct rig *rig, uint64_t addr)
+{
+    const struct vma *vma = space_find_vma(rig->space, addr);
+
+    assert_non_null(vma);
+    return vma->page_bytes;
+}
+
+/* A page of any size is asked for once; what lies at the addresses next may have another size. */
+static void test_page_sizes_go_with_their_mapping(void **state)
+{
+    struct rig rig;
+
+    (void)state;
+    rig_init(&rig, MAPS,
+             "1000000 default huge anon=1 N0=1 kernelpagesize_kB=2048\n"
+             "1200000 default anon=512 N1=512 kernelpagesize_kB=4\n"
+             "1400000 default huge anon=1 N0=1 kernelpagesize_kB=2048\n");
+    assert_int_equal(page_bytes_at(&rig, BASE), 0); /* not read yet */
+    assert_true(rig_read(&rig, true));
+    assert_int_equal(page_bytes_at(&rig, BASE), 2 * M);
+    assert_int_equal(page_bytes_at(&rig, BASE + 2 * M), 4096);
+    space_rig_set(rig.space, "1000000-1200000 rw-p 0 0:0 0 \n1400000-1500000 rw-p 0 0:0 0 \n");
+    assert_int_equal(page_bytes_at(&rig, BASE), 2 * M);
+    assert_int_equal(page_bytes_at(&rig, BASE + 4 * M), 0);
+    rig_deinit(&rig);
+}
+
 static void test_totals_with_mixed_page_sizes(void **state)
 {
     struct rig rig;
@@ -432,6 +460,7 @@ int main(void)
         cmocka_unit_test(test_vmas_that_never_move_need_no_line),
         cmocka_unit_test(test_a_failed_read_changes_nothing),
         cmocka_unit_test(test_hugetlb),
+        cmocka_unit_test(test_page_sizes_go_with_their_mapping),
         cmocka_unit_test(test_totals_with_mixed_page_sizes),
         cmocka_unit_test(test_heads_of_threads),
         cmocka_unit_test(test_a_long_first_line_is_cut_by_the_limit),

@@ -324,6 +324,7 @@ static void test_a_move_tells_residency_and_totals(void **state)
     tally_add(&before, 8, 12, 0);
     tally_add(&after, 8, 510, 0); /* 498 arrived, one stayed, one went */
     tally_add(&after, 0, 1, 0);
+    space_find_range(space, BASE)->moving = true;
     space_apply_move(space, BASE, &before, &after, 4096, 77);
     assert_true(tally_n(&space->totals, 0) == 4501);
     assert_true(tally_n(&space->totals, 8) == 498);
@@ -332,6 +333,27 @@ static void test_a_move_tells_residency_and_totals(void **state)
     assert_true(range_resident_share(space_find_range(space, BASE), 8) == 510.0 / 511);
     space_apply_move(space, BASE + 4 * M, &before, &after, 4096, 78); /* its range has gone */
     assert_int_equal(space->moved_bytes, 2 * 498 * 4096);
+    tally_deinit(&before);
+    tally_deinit(&after);
+    space_free(space);
+}
+
+/* Named after the bug: what a move found out passed to the mapping that replaced the moved one. */
+static void test_a_move_tells_nothing_of_a_mapping_that_came_meanwhile(void **state)
+{
+    struct space *space = space_rig_new(ANON);
+    struct tally before = {0}, after = {0};
+
+    (void)state;
+    space_rig_add(space, 1, 8, BASE, 1);
+    space_find_range(space, BASE)->moving = true;
+    space_rig_set(space, "1000000-2000000 rw-p 0 fd:1 9 /b\n");
+    space_rig_add(space, 1, 8, BASE, 1);
+    tally_add(&before, 0, 512, 0);
+    tally_add(&after, 8, 512, 0);
+    space_apply_move(space, BASE, &before, &after, 4096, 77);
+    assert_int_equal(space_find_range(space, BASE)->residency_nsec, 0);
+    assert_int_equal(space->moved_bytes, 512 * 4096); /* they have moved all the same */
     tally_deinit(&before);
     tally_deinit(&after);
     space_free(space);
@@ -353,6 +375,7 @@ int main(void)
         cmocka_unit_test(test_ranges_without_evidence_are_forgotten),
         cmocka_unit_test(test_remote_share),
         cmocka_unit_test(test_a_move_tells_residency_and_totals),
+        cmocka_unit_test(test_a_move_tells_nothing_of_a_mapping_that_came_meanwhile),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -171,6 +171,10 @@ static const struct {
      "3000-9000 rw-p 0 fd:1 5 /a\n", false},
     {"an offset above its address", "1000-9000 rw-p fffff000 fd:1 5 /a\n",
      "2000-9000 rw-p 100000000 fd:1 5 /a\n", true},
+    {"the SysV segment with id 0", "1000-9000 rw-s 0 0:1 0 /SYSV0000002a (deleted)\n",
+     "1000-9000 rw-s 0 0:1 0 /SYSV0000002a (deleted)\n", true},
+    {"its upper part at the same place", "1000-9000 rw-s 0 0:1 0 /SYSV0000002a (deleted)\n",
+     "1000-9000 rw-s 8000 0:1 0 /SYSV0000002a (deleted)\n", false},
     {"private became shared", "1000-9000 rw-p 0 fd:1 5 /a\n", "1000-9000 rw-s 0 fd:1 5 /a\n",
      false},
 };

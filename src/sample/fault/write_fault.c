@@ -144,8 +144,10 @@ static void target_on_cleared(struct write_fault *self, struct fault_target *tar
 {
     double clear_sec = nsec_to_sec(result->clear_nsec);
     uint64_t n_pages = result->usage.rss_pages;
+    const struct access_work work = {.n_armed = n_pages};
 
     target_learn_tail(target, result);
+    access_sink_work(&self->options.sink, target->pid, &work);
     self->n_clears++;
     target->sec_per_page = fault_pace_learn(sec_per_page_of(self, target), clear_sec, n_pages);
     if (n_pages >= LEARN_PAGES_MIN)
@@ -194,6 +196,7 @@ static void target_deliver(struct write_fault *self, struct fault_target *target
     double cpu_sec = bill->cpu_sec + 1.0 / (double)sysconf(_SC_CLK_TCK);
     CLEANUP(freep) struct access *accesses = NULL;
     size_t n = 0, n_kept = target->window.n_faults;
+    struct access_work work = {0};
 
     self->n_windows++;
     if (fault_window_accesses(&target->window, target->pid, target->opened.begin_nsec,
@@ -203,6 +206,8 @@ static void target_deliver(struct write_fault *self, struct fault_target *target
     }
     self->counts.n_foreign += n_kept - n;
     self->counts.n_accesses += n;
+    work.n_faults = bill->n_faults > n ? bill->n_faults - n : 0;
+    access_sink_work(&self->options.sink, target->pid, &work);
     if (n > 0)
         self->options.sink.push(self->options.sink.userdata, accesses, n);
 }

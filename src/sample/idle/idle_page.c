@@ -113,6 +113,7 @@ static void idle_take_result(struct idle_page *idle, struct idle_process *proces
                              struct idle_request *request)
 {
     struct idle_scan *scan = &request->scan;
+    struct access_work work = {0};
 
     if (request->r < 0 || request->r == IDLE_SCAN_HIDDEN) {
         idle_fail(idle, request);
@@ -124,6 +125,8 @@ static void idle_take_result(struct idle_page *idle, struct idle_process *proces
     idle_armed_deinit(&process->armed);
     process->armed = scan->armed;
     scan->armed = IDLE_ARMED_NULL;
+    work.n_armed = process->armed.frames.n;
+    access_sink_work(&idle->options.sink, request->work.pid, &work);
 }
 
 static void request_work_done(struct work *work)

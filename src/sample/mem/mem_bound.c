@@ -105,7 +105,7 @@ static void item_restart(struct process_counts *item, uint64_t start_ticks, uint
 }
 
 int mem_bound_take(struct mem_bound *bound, const struct sample_target *target, uint64_t cycles,
-                   uint64_t instructions, double *sharep)
+                   uint64_t instructions, struct cpu_use *use)
 {
     struct process_counts *item = items_get(bound, target->pid);
 
@@ -118,8 +118,9 @@ int mem_bound_take(struct mem_bound *bound, const struct sample_target *target, 
     }
     item->since.cycles = cycles - item->cycles;
     item->since.instructions = instructions - item->instructions;
-    if (mem_bound_share(&item->since, sharep))
+    if (mem_bound_share(&item->since, &use->memory_bound))
         return MEM_BOUND_UNKNOWN;
+    use->cpi = (double)item->since.cycles / (double)item->since.instructions;
     item_restart(item, target->start_ticks, cycles, instructions);
     return 0;
 }

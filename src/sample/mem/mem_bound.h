@@ -49,9 +49,12 @@ CLEANUP_DEFINE(struct mem_bound *, mem_bound_free)
 void mem_bound_add(struct mem_bound *bound, pid_t pid, double latency,
                    enum access_locality locality);
 
-/* The counters' sums; below an earlier call's, they began anew. Return: as mem_bound_share. */
+/*
+ * The counters' sums; below an earlier call's, they began anew. Return: 0, or MEM_BOUND_UNKNOWN
+ * (*use untouched).
+ */
 int mem_bound_take(struct mem_bound *bound, const struct sample_target *target, uint64_t cycles,
-                   uint64_t instructions, double *sharep);
+                   uint64_t instructions, struct cpu_use *use);
 
 /* Forgets the processes that are no targets any more. */
 void mem_bound_keep(struct mem_bound *bound, const struct sample_round *round);

@@ -91,7 +91,7 @@ static void source_describe(void *self, char *text, size_t size)
              mem->demand.counts ? "" : ", no cycle counts");
 }
 
-static int source_memory_bound(void *self, const struct sample_target *target, double *sharep)
+static int source_measure(void *self, const struct sample_target *target, struct cpu_use *use)
 {
     struct mem_events *mem = self;
     const size_t instructions = mem->pmus.n_events - 1, cycles = mem->pmus.n_events - 2;
@@ -99,7 +99,7 @@ static int source_memory_bound(void *self, const struct sample_target *target, d
 
     if (!mem->demand.counts || perf_scope_count(mem->scope, cycles, target, &n_cycles) ||
         perf_scope_count(mem->scope, instructions, target, &n_instructions) ||
-        mem_bound_take(mem->bound, target, n_cycles, n_instructions, sharep))
+        mem_bound_take(mem->bound, target, n_cycles, n_instructions, use))
         return SOURCE_UNMEASURED;
     return 0;
 }
@@ -185,7 +185,7 @@ int mem_events_new(struct source *source, const struct source_options *options,
         .drain = source_drain,
         .counts = source_counts,
         .describe = source_describe,
-        .memory_bound = source_memory_bound,
+        .measure = source_measure,
         .free = source_free,
     };
     CLEANUP(mem_events_freep) struct mem_events *mem = NULL;

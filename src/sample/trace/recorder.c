@@ -126,10 +126,18 @@ static void sink_push(void *userdata, const struct access *accesses, size_t n)
     recorder->sink.push(recorder->sink.userdata, accesses, n);
 }
 
+/* A trace has no such thing: it is what replay's own pipeline makes of it. */
+static void sink_work(void *userdata, pid_t pid, const struct access_work *work)
+{
+    const struct recorder *recorder = userdata;
+
+    access_sink_work(&recorder->sink, pid, work);
+}
+
 struct access_sink recorder_sink(struct recorder *recorder, struct access_sink sink)
 {
     recorder->sink = sink;
-    return (struct access_sink){.push = sink_push, .userdata = recorder};
+    return (struct access_sink){.push = sink_push, .work = sink_work, .userdata = recorder};
 }
 
 void recorder_on_late(struct recorder *recorder, pid_t pid, const char *name)

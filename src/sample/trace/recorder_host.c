@@ -2,7 +2,8 @@
  * The host with notes. Its functions run in workers.
  *
  * What sources read and write (code bytes, pagemap, clear_refs, the idle bitmap) is not noted:
- * their accesses are.
+ * their accesses are. Page tables are not looked at (scan_pages) while a trace is written: the
+ * replay has no such answers and must ask for the same pages.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -185,7 +186,7 @@ static uint64_t cpu_nsec(void *self)
     return host_cpu_nsec(&recorder->host);
 }
 
-/* What a host need not have stays as it is there. */
+/* What a host need not have stays as it is there, but for scan_pages. */
 struct host recorder_host(struct recorder *recorder, const struct host *host)
 {
     const struct host_ops *ops = host->ops;
