@@ -277,7 +277,8 @@ void objects_leave(struct objects *objects, struct space *space)
     for (size_t i = 0; i < space->vmas.n_items; i++) {
         struct object *object = objects_find(objects, &space->vmas.items[i]);
 
-        if (object)
+        /* Before anything was learned nothing was searched either, which will find it. */
+        if (object && object->memory)
             object_note_stranger(object, space->pid, space->start_ticks);
     }
     objects_close_windows(objects, space);

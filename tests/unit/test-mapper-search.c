@@ -13,6 +13,9 @@
 #include "attribute/mapper_search.h"
 #include "attribute/object_policy.h"
 #include "attribute/object_scope.h"
+#include "attribute/objects_round.h"
+#include "attribute/ranges.h"
+#include "attribute/tally.h"
 #include "discover_world.h"
 #include "object_rig.h"
 #include "util/array.h"
@@ -267,6 +270,65 @@ static void nodes_are_those_that_all_mappers_allow(void **state)
     object_rig_deinit(&rig);
 }
 
+static void close_round(struct object_rig *rig, uint64_t later)
+{
+    rig->now += later;
+    assert_int_equal(objects_close_round(rig->objects, rig->spaces, 0.6, rig->now), 0);
+    while (worker_pool_dispatch(rig->pool, 0))
+        ;
+}
+
+/* Only while something is to be moved, and for at most 0.5 % of a CPU. */
+static void searches_are_made_when_needed_and_paid_off(void **state)
+{
+    struct object_rig rig;
+    struct object *object = init(&rig, NULL);
+    struct range *range = object_rig_range(object, 0);
+
+    (void)state;
+    fake_host_set_file(&rig.fake, "proc/300/maps", OTHERS);
+    close_round(&rig, NSEC_PER_SEC);
+    assert_int_equal(rig.fake.n_maps, 0);
+    range->claim = (struct claim){.node = 0, .n_passes = CLAIM_PASSES};
+    assert_int_equal(tally_add(&range->residency, 1, 16, 0), 0);
+    range->residency_nsec = rig.now;
+    close_round(&rig, NSEC_PER_SEC);
+    assert_int_equal(rig.fake.n_maps, 1);
+    assert_true(object->wanted && object->searched_nsec == rig.now);
+    close_round(&rig, NSEC_PER_SEC);
+    assert_int_equal(rig.fake.n_maps, 1);
+    close_round(&rig, SEARCH_AGE_NSEC);
+    assert_int_equal(rig.fake.n_maps, 2);
+    rig.objects->search_cost_nsec = NSEC_PER_SEC; /* so dear that it counts for 200 s */
+    close_round(&rig, 199 * NSEC_PER_SEC);
+    assert_int_equal(rig.fake.n_maps, 2);
+    close_round(&rig, 2 * NSEC_PER_SEC);
+    assert_int_equal(rig.fake.n_maps, 3);
+    object_rig_deinit(&rig);
+}
+
+/* What a search that was out did not look at is not forgotten for that. */
+static void search_forgets_no_one_it_left_out(void **state)
+{
+    struct object_rig rig;
+    struct object *object = init(&rig, NULL);
+    struct range *range = object_rig_range(object, 0);
+
+    (void)state;
+    object_rig_map(&rig, 150, MAPS)->maps_known = true;
+    range->claim = (struct claim){.node = 0, .n_passes = CLAIM_PASSES};
+    assert_int_equal(tally_add(&range->residency, 1, 16, 0), 0);
+    range->residency_nsec = ++rig.now;
+    assert_int_equal(objects_close_round(rig.objects, rig.spaces, 0.6, rig.now), 0);
+    object_rig_drop(&rig, 150);
+    while (worker_pool_dispatch(rig.pool, 0))
+        ;
+    assert_true(object->searched_nsec == rig.now);
+    assert_int_equal(object->n_strangers, 1);
+    assert_int_equal(object->strangers[0].pid, 150);
+    object_rig_deinit(&rig);
+}
+
 int main(void)
 {
 #define WORLD(function)                                                                            \
@@ -276,6 +338,8 @@ int main(void)
         cmocka_unit_test(process_whose_maps_are_kept_is_not_read),
         cmocka_unit_test(what_cannot_be_read_is_said),
         cmocka_unit_test(policy_of_a_stranger_is_found),
+        cmocka_unit_test(searches_are_made_when_needed_and_paid_off),
+        cmocka_unit_test(search_forgets_no_one_it_left_out),
         WORLD(all_mappers_must_be_in_scope),
         WORLD(search_counts_for_a_time),
         WORLD(stranger_that_has_gone_bars_nothing),

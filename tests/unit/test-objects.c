@@ -207,6 +207,7 @@ static void process_that_is_no_target_any_more_stays_a_mapper(void **state)
     object_rig_init(&rig, NULL);
     object_rig_map(&rig, A, MAPS_A);
     object_rig_map(&rig, B, MAPS_B);
+    object_rig_add(&rig, B, 0, AT_B, 1);
     object_rig_drop(&rig, A);
     object = object_rig_at(&rig, B, AT_B);
     assert_int_equal(object->n_strangers, 1);
