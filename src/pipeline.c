@@ -9,16 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "attribute/ranges.h"
-#include "attribute/slabs.h"
-#include "attribute/tally.h"
 #include "util/array.h"
 #include "util/procfs.h"
-
-/* Cool-downs are doubled at most so often: 5 rounds become 320. */
-#define COOL_DOWN_SHIFT_MAX 6
-
-static void on_outcome(void *userdata, const struct outcome *outcome);
 
 void pipeline_log(struct pipeline *pipeline, const char *format, ...)
 {
@@ -39,12 +31,12 @@ size_t pipeline_n_lanes(const struct topology *topology)
 static int pipeline_new_stages(struct pipeline *pipeline)
 {
     const struct pipeline_options *options = &pipeline->options;
-    const struct attribute_options attribute = {
+    struct attribute_options attribute = {
         .topology = options->topology, .host = options->host, .pool = options->pool};
     const struct migrate_options migrate = {.host = options->host,
                                             .topology = options->topology,
                                             .pool = options->pool,
-                                            .on_outcome = on_outcome,
+                                            .on_outcome = pipeline_on_outcome,
                                             .userdata = pipeline};
     int r;
 
@@ -53,6 +45,7 @@ static int pipeline_new_stages(struct pipeline *pipeline)
     if (!pipeline->rate_bytes)
         return -ENOMEM;
     r = discover_new(&pipeline->discover, options->procs, options->topology, options->self_pid);
+    attribute.discover = pipeline->discover;
     if (!r)
         r = attribute_new(&pipeline->attribute, &attribute);
     if (!r)
@@ -99,7 +92,7 @@ struct pipeline *pipeline_free(struct pipeline *pipeline)
     return NULL;
 }
 
-static const struct target *pipeline_target(const struct pipeline *pipeline, pid_t pid)
+const struct target *pipeline_target(const struct pipeline *pipeline, pid_t pid)
 {
     const struct target *target = discover_find(pipeline->discover, pid);
 
@@ -229,87 +222,6 @@ static void pipeline_say_denied(struct pipeline *pipeline)
     }
 }
 
-static int pipeline_list_add(struct pipeline *pipeline, const struct candidate *candidate)
-{
-    if (ARRAY_RESERVE(pipeline->candidates, pipeline->candidates_cap, pipeline->n_candidates + 1))
-        return -ENOMEM;
-    pipeline->candidates[pipeline->n_candidates++] = *candidate;
-    return 0;
-}
-
-static int pipeline_list_ranges(struct pipeline *pipeline, const struct target *target,
-                                const struct space *space)
-{
-    double min_share = pipeline->config->min_share_permyriad / 10000.0;
-    struct range *range, *next;
-    int r = 0;
-
-    HASH_ITER (hh, space->ranges, range, next) {
-        if (r || !space_lets(space, range->start))
-            continue;
-        r = pipeline_list_add(pipeline,
-                              &(struct candidate){
-                                  .target = target,
-                                  .space = space,
-                                  .vma = space_find_vma(space, range->start),
-                                  .range = range,
-                                  .evidence = space_find_evidence(space, range, min_share),
-                              });
-    }
-    return r;
-}
-
-/* Slabs that lie well, or that no claim is about, are left out: they are most of a large machine.
- */
-static int pipeline_list_slabs(struct pipeline *pipeline, const struct target *target,
-                               const struct space *space)
-{
-    double min_share = pipeline->config->min_share_permyriad / 10000.0;
-    struct range *slab, *next;
-    int r = 0;
-
-    HASH_ITER (hh, space->groups[SLAB_LEVEL], slab, next) {
-        struct candidate candidate = {.target = target, .space = space, .range = slab};
-        int node;
-
-        if (r || !slab->residency_nsec || !space_lets(space, slab->start))
-            continue;
-        candidate.evidence = space_find_evidence(space, slab, min_share);
-        node = candidate.evidence->claim.node;
-        if (node < 0 || range_resident_share(slab, node) == 1)
-            continue;
-        candidate.vma = space_find_vma(space, slab->start);
-        candidate.bytes = slab_bytes(space, slab, node);
-        if (candidate.bytes)
-            r = pipeline_list_add(pipeline, &candidate);
-    }
-    return r;
-}
-
-static int pipeline_list_space(struct pipeline *pipeline, struct space *space)
-{
-    const struct target *target = pipeline_target(pipeline, space->pid);
-    int r;
-
-    if (!target)
-        return 0;
-    space->n_planned = 0;
-    r = pipeline_list_ranges(pipeline, target, space);
-    return r ? r : pipeline_list_slabs(pipeline, target, space);
-}
-
-static int pipeline_list(struct pipeline *pipeline)
-{
-    struct space *space, *next;
-    int r = 0;
-
-    pipeline->n_candidates = 0;
-    HASH_ITER (hh, attribute_spaces(pipeline->attribute), space, next)
-        if (!r)
-            r = pipeline_list_space(pipeline, space);
-    return r;
-}
-
 static int pipeline_decide(struct pipeline *pipeline, uint64_t now)
 {
     const struct decide_env env = {
@@ -429,99 +341,6 @@ int pipeline_round(struct pipeline *pipeline, uint64_t now, uint64_t cpu_nsec)
         r = pipeline_act(pipeline, now);
     pipeline_close_round(pipeline, now, cpu_nsec);
     return r;
-}
-
-/* Where most of the pages lay that do not lie on `to`; -1 when all did. */
-static int most_elsewhere(const struct tally *pages, int to)
-{
-    const struct tally_entry *most = NULL;
-
-    for (size_t i = 0; i < pages->n_entries; i++) {
-        const struct tally_entry *entry = &pages->entries[i];
-
-        if (entry->node != to && (!most || entry->n > most->n))
-            most = entry;
-    }
-    return most ? most->node : -1;
-}
-
-/*
- * What a move says about its range: a cool-down, doubled each time that pages were refused and each
- * time that it moved back to where it came from.
- */
-static void range_on_outcome(struct pipeline *pipeline, struct range *range,
-                             const struct moved_range *moved, int node, uint64_t now)
-{
-    uint64_t cool_down = pipeline->config->cool_down_rounds * pipeline->config->interval_nsec;
-    unsigned shift;
-
-    range->moving -= range->moving > 0;
-    range->n_refusals = moved->n_failed ? range->n_refusals + 1 : 0;
-    if (tally_n(&moved->after, node) > tally_n(&moved->before, node))
-        range_note_move(range, most_elsewhere(&moved->before, node), node, now);
-    shift = range->n_refusals + range->n_returns;
-    cool_down <<= shift < COOL_DOWN_SHIFT_MAX ? shift : COOL_DOWN_SHIFT_MAX;
-    range->cool_down_nsec = now + cool_down;
-}
-
-static void on_recalled(struct space *space, const struct outcome *outcome)
-{
-    for (size_t i = 0; i < outcome->n_ranges; i++) {
-        const struct moved_range *recalled = &outcome->ranges[i];
-        struct range *range = space_find_ranked(space, recalled->start, recalled->rank);
-
-        if (range)
-            range->moving -= range->moving > 0;
-    }
-}
-
-static void pipeline_count_move(struct pipeline *pipeline, struct space *space,
-                                const struct outcome *outcome)
-{
-    bool is_same = space && space->start_ticks == outcome->start_ticks;
-    struct autonuma *counts = attribute_autonuma(pipeline->attribute, is_same ? space : NULL);
-
-    counts->n_pte_updates += outcome->ledger.n_asked;
-    counts->n_migrated += outcome->ledger.n_moved;
-}
-
-static void on_outcome(void *userdata, const struct outcome *outcome)
-{
-    struct pipeline *pipeline = userdata;
-    struct space *space = attribute_find(pipeline->attribute, outcome->pid);
-    size_t page_bytes = pipeline->options.host->page_bytes;
-    uint64_t now = pipeline->now;
-
-    pipeline_count_move(pipeline, space, outcome);
-    hour_add(&pipeline->hour, now, outcome->ledger.n_moved * page_bytes);
-    if (!space || space->generation != outcome->generation)
-        return;
-    if (outcome->recalled) {
-        on_recalled(space, outcome);
-        return;
-    }
-    if (outcome->gone) {
-        attribute_drop(pipeline->attribute, outcome->pid);
-        return;
-    }
-    if (outcome->call_error == EPERM)
-        space->denied = true;
-    /* Its cpuset no longer holds the node. */
-    if (outcome->call_error == EACCES)
-        discover_recheck(pipeline->discover, outcome->pid);
-    if (outcome->ledger.n_moved)
-        space->moved_nsec = now;
-    for (size_t i = 0; i < outcome->n_ranges; i++) {
-        const struct moved_range *moved = &outcome->ranges[i];
-        struct range *range = space_find_ranked(space, moved->start, moved->rank);
-
-        /* Made anew while the move was out, maybe in another mapping: it learns nothing of it. */
-        if (range && !range->moving)
-            range = NULL;
-        space_apply_move(space, range, &moved->before, &moved->after, page_bytes, now);
-        if (range)
-            range_on_outcome(pipeline, range, moved, outcome->node, now);
-    }
 }
 
 void pipeline_commit(struct pipeline *pipeline, struct config *config)

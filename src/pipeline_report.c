@@ -117,7 +117,7 @@ static void count_vmas(const struct pipeline *pipeline, struct status_report *re
         for (size_t i = 0; i < space->vmas.n_items; i++) {
             const struct vma *vma = &space->vmas.items[i];
 
-            report->vma_reasons.n[vma->kind != REASON_NONE ? vma->kind : vma->policy]++;
+            report->vma_reasons.n[attribute_vma_reason(pipeline->attribute, vma)]++;
         }
 }
 

@@ -58,6 +58,14 @@ struct pipeline {
 void __attribute__((format(printf, 2, 3)))
 pipeline_log(struct pipeline *pipeline, const char *format, ...);
 
+/* The process as a target that is balanced; NULL: it is none. */
+const struct target *pipeline_target(const struct pipeline *pipeline, pid_t pid);
+/* Fills in the candidates. Return: 0 or -ENOMEM. */
+int pipeline_list(struct pipeline *pipeline);
+
+/* For migrate: `userdata` is the pipeline. */
+void pipeline_on_outcome(void *userdata, const struct outcome *outcome);
+
 bool pipeline_is_stuck(const struct pipeline *pipeline, pid_t pid);
 /* Is nothing moved, of any process? */
 bool pipeline_observes(const struct pipeline *pipeline);

@@ -2,7 +2,9 @@
 /*
  * Attribute: who touches what, and where it lies. One `struct space` for each sampled address
  * space; below it VMAs (from /proc/PID/maps), ranges of evidence (2 MiB, only where samples fell)
- * and threads. All of it belongs to the loop thread; files and page queries are requests to lane 0.
+ * and threads. MAP_SHARED memory has its evidence below a `struct object`, which all who map it
+ * have in common. All of it belongs to the loop thread; files and page queries are requests to lane
+ * 0.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,8 +38,8 @@
 #define SLAB_LEVEL 1
 /*
  * All ranges and groups of all spaces: the fine ones, of 2 and 8 MiB, and the coarse ones. Bytes
- * each, measured: 430 when used from one node, 500 from two, 620 from four, 880 from eight; a slab
- * that no sample fell into takes 340. Fine ones are for what is not decided yet: 76 GiB at a time.
+ * each, measured: 450 when used from one node, 520 from two, 640 from four, 900 from eight; a slab
+ * that no sample fell into takes 360. Fine ones are for what is not decided yet: 76 GiB at a time.
  * Coarse ones hold 1.5 TiB at a time, and the next part when that lies well.
  */
 #define FINE_MAX 49152
@@ -75,6 +77,7 @@ enum thread_policy {
 
 struct thread {
     pid_t tid;            /* key */
+    pid_t pid;            /* its process: of shared memory it is one of several */
     unsigned slot;        /* below mask_bits */
     uint32_t seen_window; /* of the slots: that of its last sample */
     enum thread_policy policy;
@@ -89,6 +92,8 @@ struct vma {
     uint64_t offset;
     unsigned dev_major, dev_minor;
     uint64_t inode;
+    uint64_t ipc_ns;     /* of SysV memory, whose inode is a shmid: 1 where unknown; else 0 */
+    uint64_t n_mapped;   /* base pages in its page table when numa_maps was read last */
     enum reason kind;    /* NONE, or why its kind of mapping is left alone */
     enum reason policy;  /* NONE, POLICY_UNKNOWN, or the policy that its owner gave it */
     uint64_t page_bytes; /* of hugetlb, once numa_maps was read; else 0 or the base page's */
@@ -133,6 +138,9 @@ struct range {
     unsigned n_refusals;
     uint8_t n_blind; /* residency queries to come without a look at its page table */
     unsigned moving; /* requests to move (parts of) it that are with workers */
+    /* Of shared memory: who used it last; through whose page table it is moved (0: nobody's yet).
+     */
+    pid_t user_pid, through_pid;
     UT_hash_handle hh;
 };
 
@@ -170,6 +178,8 @@ struct space {
     struct tally totals; /* resident pages by node, in base pages */
     bool residency_pending;
     bool no_pagemap; /* its page table cannot be looked at: all pages are asked for */
+    /* Shared memory that it maps waits for policies: of its threads, or of its VMAs. */
+    bool shared_claims, shared_policy_wanted;
     /* accesses with known residency since the remote share was last closed */
     double round_n, round_sec, round_remote_sec;
     double share_sec;                             /* access-seconds behind remote_permyriad */
@@ -186,18 +196,22 @@ struct space {
     bool memory_bound_known;
     double memory_bound;  /* share of its CPU time that waits for memory, where measured */
     uint64_t listed_addr; /* attribute_list_unsampled goes on here */
+    bool ranges_only;     /* shared memory: nothing but ranges moves, and gaps get ranges */
     bool stuck, denied;   /* requests are late; the kernel refuses moves: observe only */
     bool denied_said;     /* in the log */
     UT_hash_handle hh;
 };
 
 struct attribute;
+struct object;
+struct objects;
 struct scan_counts;
 
 struct attribute_options {
     const struct topology *topology;
     const struct host *host;
     struct worker_pool *pool;
+    struct discover *discover; /* who may lose shared memory; NULL: nobody */
 };
 
 /* What options point to stays the caller's and outlives the object. */
@@ -230,6 +244,17 @@ size_t attribute_list_unsampled(struct attribute *attribute, uint64_t now,
 
 struct space *attribute_find(const struct attribute *attribute, pid_t pid);
 struct space *attribute_spaces(const struct attribute *attribute);
+/* Shared memory that samples fell into (attribute/objects.h), for HASH_ITER(learned, ...). */
+struct object *attribute_objects(const struct attribute *attribute);
+struct object *attribute_find_object(const struct attribute *attribute, uint64_t id);
+/*
+ * A range (rank 0) or group by its place: an offset of an object (its id), or 0 and an address.
+ * NULL: it is no more.
+ */
+struct range *attribute_find_range(const struct attribute *attribute, pid_t pid, uint64_t object,
+                                   uint64_t start, unsigned rank);
+/* Why a VMA is left alone, or NONE. */
+enum reason attribute_vma_reason(const struct attribute *attribute, const struct vma *vma);
 struct range *space_find_range(const struct space *space, uint64_t start);
 /* The range (rank 0) or group around addr; NULL: there is none. */
 struct range *space_find_ranked(const struct space *space, uint64_t addr, unsigned rank);
@@ -267,6 +292,8 @@ struct autonuma *attribute_autonuma(struct attribute *attribute, struct space *s
 void attribute_count_autonuma(struct attribute *attribute, struct autonuma *sum);
 /* Did the last pass let work through on the VMA that holds addr? */
 bool space_lets(const struct space *space, uint64_t addr);
+/* The same for a VMA of the space that was found already; NULL: no. */
+bool space_lets_vma(const struct space *space, const struct vma *vma);
 
 /*
  * What was learned by a move about pages of a range: by node, and after it. NULL: the range has

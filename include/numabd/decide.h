@@ -39,13 +39,17 @@
 
 /* One range with what it belongs to. */
 struct candidate {
-    const struct target *target;
-    const struct space *space;
-    const struct vma *vma; /* NULL: no longer mapped */
+    const struct target *target; /* NULL for shared memory */
+    const struct space *space;   /* of shared memory: its offsets */
+    const struct vma *vma;       /* NULL: no longer mapped */
     const struct range *range;
     /* The range or group whose claim and rate count for it; NULL: its own. */
     const struct range *evidence;
     uint64_t bytes; /* what of it may move: of a slab, the memory without ranges; 0: all */
+    /* Shared memory, else NULL, NULL and NONE; the window that it moves through, NULL: none yet; */
+    const struct object *object;
+    const struct window *through;
+    enum reason owned; /* NONE, or what the policies of its mappers say */
 };
 
 struct decide_env {
@@ -59,17 +63,22 @@ struct decide_env {
     uint64_t now;
 };
 
-/* One range, or what of a slab has no ranges of its own, to one node. */
+/*
+ * One range, or what of a slab has no ranges of its own, to one node; of shared memory the part
+ * that one of its mappers maps.
+ */
 struct move {
     pid_t pid;
-    uint64_t start, end;
-    unsigned rank; /* of the range */
-    uint64_t size; /* what of it may move, in bytes */
+    uint64_t start, end; /* addresses */
+    unsigned rank;       /* of the range */
+    uint64_t size;       /* what of it may move, in bytes */
     int node;
     double gain_sec; /* per second */
     double cost_sec; /* once */
     uint64_t bytes;  /* estimate of what lies elsewhere */
     bool observe;    /* decided, to be counted only */
+    uint64_t object; /* of shared memory: its id, and where its range begins there; 0 = private */
+    uint64_t offset;
 };
 
 struct plan {

@@ -40,8 +40,10 @@ void ledger_merge(struct ledger *to, const struct ledger *from);
 
 /* One range of an outcome, or a part of a slab. */
 struct moved_range {
-    uint64_t start, end;
-    unsigned rank; /* of the range that it is or belongs to */
+    uint64_t start, end; /* addresses */
+    unsigned rank;       /* of the range that it is or belongs to */
+    uint64_t object;     /* shared memory, and its range there, as in struct move; else 0 */
+    uint64_t offset;
     uint64_t n_failed;
     struct tally before, after; /* pages by node, absent pages left out */
 };
@@ -51,6 +53,7 @@ struct outcome {
     uint64_t start_ticks;
     uint64_t generation; /* of the space that the plan was made for */
     int node;
+    bool shared;    /* of objects: moved for all their mappers */
     bool recalled;  /* before it began: nothing was done */
     bool gone;      /* the process ended or executed another program: nothing (more) was done */
     int call_error; /* positive errno of a refused call, 0 = none */

@@ -46,7 +46,9 @@
     X(RATE_LIMIT, "rate_limit", "the migration rate of the target node is spent")                  \
     X(THREAD_POLICY, "thread_policy", "used by a thread with a memory policy of its own")          \
     X(NOT_ALLOWED, "not_allowed", "the target node is outside its cpuset")                         \
-    X(REFUSED, "refused", "the kernel refused its pages lately")
+    X(REFUSED, "refused", "the kernel refused its pages lately")                                   \
+    X(SHARED_OUT_OF_SCOPE, "shared_out_of_scope", "a process that must be left alone maps it too") \
+    X(MAPPERS_UNKNOWN, "mappers_unknown", "which other processes map it was not read yet")
 
 enum reason {
 #define X(constant, name, text) REASON_##constant,

@@ -6,9 +6,10 @@
 #include <errno.h>
 #include <string.h>
 
-#include "attribute/counts.h"
+#include "attribute/attribute_state.h"
 #include "attribute/groups.h"
 #include "attribute/heat.h"
+#include "attribute/objects.h"
 #include "attribute/slots.h"
 #include "attribute/space.h"
 #include "attribute/space_scan.h"
@@ -23,14 +24,34 @@
  */
 #define SLABS_MAX (COARSE_MAX / 4 * 3)
 
+/* The memory of an object goes, and all that was learned about it. */
+static void on_forget(void *userdata, const struct space *memory)
+{
+    struct attribute *attribute = userdata;
+
+    attribute->n_ranges -= HASH_COUNT(memory->ranges);
+    attribute->n_small -= memory->n_small;
+    attribute->n_coarse -= memory->n_coarse;
+    attribute_counts_add(&attribute->gone, memory);
+}
+
 int attribute_new(struct attribute **attributep, const struct attribute_options *options)
 {
-    struct attribute *attribute = calloc(1, sizeof *attribute);
+    CLEANUP(attribute_freep) struct attribute *attribute = calloc(1, sizeof *attribute);
+    const struct objects_options objects = {
+        .topology = options->topology,
+        .host = options->host,
+        .pool = options->pool,
+        .discover = options->discover,
+        .residency = attribute ? &attribute->residency : NULL,
+        .forget = on_forget,
+        .userdata = attribute,
+    };
 
-    if (!attribute)
+    if (!attribute || objects_new(&attribute->objects, &objects) < 0)
         return -ENOMEM;
     attribute->options = *options;
-    *attributep = attribute;
+    *attributep = TAKE(attribute);
     return 0;
 }
 
@@ -45,41 +66,9 @@ struct attribute *attribute_free(struct attribute *attribute)
         space_free(space);
     }
     policy_turns_deinit(&attribute->policy_turns);
+    objects_free(attribute->objects);
     free(attribute);
     return NULL;
-}
-
-struct space *attribute_find(const struct attribute *attribute, pid_t pid)
-{
-    struct space *space;
-
-    HASH_FIND(hh, attribute->spaces, &pid, sizeof pid, space);
-    return space;
-}
-
-struct space *attribute_spaces(const struct attribute *attribute)
-{
-    return attribute->spaces;
-}
-
-size_t attribute_n_ranges(const struct attribute *attribute)
-{
-    return attribute->n_ranges;
-}
-
-size_t attribute_n_groups(const struct attribute *attribute)
-{
-    return attribute->n_small + attribute->n_coarse;
-}
-
-uint64_t attribute_n_capped(const struct attribute *attribute)
-{
-    return attribute->n_capped;
-}
-
-struct attribute_counts *attribute_gone(struct attribute *attribute)
-{
-    return &attribute->gone;
 }
 
 void attribute_drop(struct attribute *attribute, pid_t pid)
@@ -88,6 +77,7 @@ void attribute_drop(struct attribute *attribute, pid_t pid)
 
     if (!space)
         return;
+    objects_leave(attribute->objects, space);
     attribute->n_ranges -= HASH_COUNT(space->ranges);
     attribute->n_small -= space->n_small;
     attribute->n_coarse -= space->n_coarse;
@@ -151,7 +141,7 @@ static size_t space_ranges_max(const struct space *space)
  * What may still be made. Where the fine ones are full, memory is judged by its slabs; where those
  * are too, by ever larger groups, so that it is not forgotten.
  */
-static unsigned attribute_grain(const struct attribute *attribute, const struct space *space)
+unsigned attribute_grain(const struct attribute *attribute, const struct space *space)
 {
     size_t n_coarse = attribute->n_coarse + GROUP_LEVELS, limit = SLABS_MAX;
     unsigned grain = GRAIN_RANGES;
@@ -192,6 +182,8 @@ static int attribute_push_one(struct attribute *attribute, struct space *space,
         return 0;
     space_count_fault(space, access, node);
     r = space_add_access(space, access, node, grain, &made);
+    if (r == SPACE_UNMOVABLE)
+        r = attribute_push_shared(attribute, space, access, node);
     if (made)
         attribute->n_ranges++;
     attribute_count_groups(attribute, space);
@@ -240,33 +232,15 @@ static void attribute_fill(struct attribute *attribute, struct space *space)
     attribute->n_ranges += space_fill_gaps(space, gaps_room(n_fine, GAPS_MAX));
 }
 
-size_t attribute_list_unsampled(struct attribute *attribute, uint64_t now,
-                                struct sample_range *ranges, size_t limit)
-{
-    struct space *space = attribute_find(attribute, attribute->listed_pid);
-    unsigned n_looked = 0;
-    size_t n = 0;
-
-    for (unsigned i = HASH_COUNT(attribute->spaces);
-         i > 0 && n < limit && n_looked < HEAT_LOOKED_AT_MAX; i--) {
-        space = space && space->hh.next ? space->hh.next : attribute->spaces;
-        attribute->listed_pid = space->pid;
-        if (space->sampled_nsec + SPACE_IDLE_NSEC >= now && !space->stuck)
-            n += heat_list(space, &ranges[n], limit - n, &n_looked);
-    }
-    heat_sort(ranges, n);
-    return n;
-}
-
-static int attribute_set_filter(struct space *space, const struct config *config)
+int attribute_set_filter(struct space *space, const struct config *config)
 {
     space->mask_window_nsec = config->mask_window_nsec;
     space->min_share = config->min_share_permyriad / 10000.0;
     return space_set_filter(space, config->scan_filter, config->mask_bits);
 }
 
-static void attribute_close_space(struct attribute *attribute, struct space *space,
-                                  double min_share, double elapsed_sec, uint64_t now)
+void attribute_close_space(struct attribute *attribute, struct space *space, double min_share,
+                           double elapsed_sec, uint64_t now)
 {
     size_t n_dropped = 0;
 
@@ -279,7 +253,7 @@ static void attribute_close_space(struct attribute *attribute, struct space *spa
 
 static bool space_is_idle(const struct space *space, uint64_t now)
 {
-    return space->sampled_nsec + SPACE_IDLE_NSEC < now;
+    return space->sampled_nsec + SPACE_IDLE_NSEC < now && !space->shared_policy_wanted;
 }
 
 /* One space's evidence, and what it asks for first. Return: 0 or -ENOMEM. */
@@ -298,17 +272,19 @@ static int attribute_round_space(struct attribute *attribute, const struct confi
     return attribute_want_policy(attribute, config, space, now);
 }
 
+/* Shared memory first: what it wants of its mappers' policies is asked for in the same round. */
 int attribute_round(struct attribute *attribute, const struct config *config, uint64_t now)
 {
     double elapsed_sec =
         nsec_to_sec(attribute->round_nsec ? now - attribute->round_nsec : config->interval_nsec);
     struct space *space, *next;
-    int r = 0;
+    int r;
 
     attribute->round_nsec = now;
     policy_turns_begin(&attribute->policy_turns,
                        config_cpu_budget(config, topology_n_cpus(attribute->options.topology)),
                        now);
+    r = attribute_round_objects(attribute, config, elapsed_sec, now);
     HASH_ITER (hh, attribute->spaces, space, next)
         if (!r)
             r = attribute_round_space(attribute, config, space, elapsed_sec, now);
@@ -319,9 +295,4 @@ int attribute_round(struct attribute *attribute, const struct config *config, ui
         if (space_may_scan(space, now))
             attribute_ask_residency(attribute, space, now);
     return 0;
-}
-
-const struct residency_counts *attribute_residency(const struct attribute *attribute)
-{
-    return &attribute->residency;
 }

@@ -40,6 +40,7 @@ static void attribute_reset_space(struct attribute *attribute, struct space *spa
 {
     size_t n_dropped = 0;
 
+    objects_leave(attribute->objects, space);
     space_reset(space, &n_dropped);
     attribute->n_ranges -= n_dropped;
     attribute_count_groups(attribute, space);
@@ -60,6 +61,8 @@ static void on_maps(struct work *work)
             attribute_reset_space(attribute, space);
         } else if (!maps->request.r) {
             space_take_maps_fd(space, maps);
+            /* Without memory some objects are not known until the next time. */
+            (void)objects_follow(attribute->objects, space, &maps->vmas);
             space_set_vmas(space, &maps->vmas, &n_dropped);
         } else if (maps->request.r == PROCFS_DENIED) {
             space->denied = true;
@@ -181,7 +184,7 @@ int attribute_want_policy(struct attribute *attribute, const struct config *conf
     if (!unknown_has_threads(space))
         return 0;
     unknown_find(space, &unknown_vma, &claims);
-    if (claims)
+    if (claims || space->shared_claims)
         attribute_ask_policy(attribute, space, POLICY_NOT_WANTED, now);
     return 0;
 }

@@ -26,7 +26,11 @@ static void group_drop(struct range **groups, struct range *group)
     range_free(group);
 }
 
-/* Does the group's own claim, or the lack of one, change what is known from those around it? */
+/*
+ * Does the group's own claim, or the lack of one, change what is known from those around it? Below
+ * a slab it can only take back what is known: nothing but slabs keeps where memory without ranges
+ * lies.
+ */
 static bool group_knows(const struct range *group, int node, bool known)
 {
     const struct claim *claim = &group->claim;
@@ -35,7 +39,9 @@ static bool group_knows(const struct range *group, int node, bool known)
         return false;
     if (!claim->n_passes)
         return known;
-    return claim->node == node && (known || claim->n_passes >= CLAIM_PASSES);
+    if (claim->node != node)
+        return false;
+    return known || (group->rank > SLAB_LEVEL && claim->n_passes >= CLAIM_PASSES);
 }
 
 /* *abovep: the group that holds it; then itself, if there is or may be one. Return: 0 or -ENOMEM.

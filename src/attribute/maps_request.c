@@ -43,6 +43,7 @@ void maps_request_run(struct work *work)
     maps->request.r = host->ops->read_maps(host->self, maps->request.pid, &maps->fd, &text, &size);
     if (!maps->request.r)
         maps->request.r = vma_list_parse(&maps->vmas, text, size);
+    vma_list_set_ipc_ns(&maps->vmas, host, maps->request.pid);
     maps->request.cpu_nsec = host_cpu_nsec(host) - cpu;
 }
 

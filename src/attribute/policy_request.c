@@ -63,7 +63,7 @@ int policy_request_new(struct policy_request **requestp, struct space *space,
     return 0;
 }
 
-static enum reason reason_of_policy(const struct numa_maps_entry *entry)
+enum reason policy_reason(const struct numa_maps_entry *entry)
 {
     static const enum reason reasons[] = {
         [POLICY_DEFAULT] = REASON_NONE,       [POLICY_BIND] = REASON_BIND,
@@ -89,8 +89,11 @@ static int policy_take_line(struct policy_request *policy, const struct numa_map
 
     if (ARRAY_RESERVE(policy->entries, policy->cap, policy->n_entries + 1) < 0)
         return -ENOMEM;
-    policy->entries[policy->n_entries++] = (struct policy_entry){
-        .start = entry->start, .reason = reason_of_policy(entry), .page_bytes = entry->page_bytes};
+    policy->entries[policy->n_entries++] =
+        (struct policy_entry){.start = entry->start,
+                              .reason = policy_reason(entry),
+                              .page_bytes = entry->page_bytes,
+                              .n_mapped = (uint64_t)(tally_total_n(line) * base_pages)};
     for (size_t i = 0; i < line->n_entries; i++)
         if (tally_add(&policy->totals, line->entries[i].node, line->entries[i].n * base_pages, 0))
             return -ENOMEM;
@@ -217,6 +220,7 @@ static bool policy_apply_vma(const struct policy_request *policy, size_t *ip, st
     if (i + 1 < policy->n_entries && policy->entries[i + 1].start < vma->end)
         return false;
     vma->policy = policy->entries[i].reason;
+    vma->n_mapped = policy->entries[i].n_mapped;
     vma->page_bytes = policy->entries[i].page_bytes;
     return true;
 }

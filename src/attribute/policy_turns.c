@@ -56,7 +56,7 @@ enum policy_want policy_want(const struct space *space, const struct config *con
     bool unknown = false, claims = false;
 
     if (is_due(since, POLICY_WANTED_PERIOD_NSEC, cost, POLICY_WANTED_COST_FACTOR)) {
-        if (space_awaits_move(space, space->min_share, now))
+        if (space->shared_policy_wanted || space_awaits_move(space, space->min_share, now))
             return POLICY_WANTED_WAITING;
         unknown_find(space, &unknown, &claims);
         if (unknown)

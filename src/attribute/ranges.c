@@ -74,6 +74,7 @@ int range_add(struct range *range, const struct access *access, int node, unsign
     range->n_exact += n > 0 && access->source == ACCESS_SOURCE_WRITE_FAULT;
     range->sampled_nsec = access->when_nsec;
     range->sampled_tid = access->tid;
+    range->user_pid = access->pid;
     thread_mask_set(&range->threads, slot);
     thread_mask_set(&range->threads_now, slot);
     r = tally_add(&range->history, node, n, access->weight_sec);

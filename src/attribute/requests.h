@@ -27,6 +27,7 @@ struct maps_request {
 struct policy_entry {
     uint64_t start;
     enum reason reason; /* NONE for the default policy */
+    uint64_t n_mapped;  /* base pages */
     uint64_t page_bytes;
 };
 
@@ -106,6 +107,12 @@ void residency_request_run(struct work *work);
 void maps_request_free(struct work *work);
 void policy_request_free(struct work *work);
 void residency_request_free(struct work *work);
+
+/* Is it time to look where a range's pages lie, one of so many ranges of its space? */
+bool residency_is_due(const struct range *range, size_t n_ranges, int node, uint64_t now);
+
+/* What a line of numa_maps says of a VMA's policy: NONE for the default one. */
+enum reason policy_reason(const struct numa_maps_entry *entry);
 
 /* Results into the space. policy: false when VMAs of the text are not those of the space. */
 bool policy_request_apply(const struct policy_request *request, struct space *space);

@@ -20,7 +20,7 @@
 #define RESIDENCY_SETTLED_NSEC (30 * NSEC_PER_SEC)
 
 /* n_ranges: of the space. node: that a slab's memory belongs to. */
-static bool residency_is_due(const struct range *range, size_t n_ranges, int node, uint64_t now)
+bool residency_is_due(const struct range *range, size_t n_ranges, int node, uint64_t now)
 {
     /* Beyond 512 ranges a second each waits longer, so that all get their turn. */
     uint64_t period = RESIDENCY_NSEC + n_ranges * (NSEC_PER_SEC / 512);

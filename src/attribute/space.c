@@ -159,8 +159,8 @@ void space_count_fault(struct space *space, const struct access *access, int nod
         space->autonuma.n_local += local;
 }
 
-static void space_count_share(struct space *space, const struct range *range,
-                              const struct access *access, int node)
+void space_count_share(struct space *space, const struct range *range, const struct access *access,
+                       int node)
 {
     double local = range ? local_share(range, access, node) : -1, sec = access->weight_sec;
 
@@ -203,10 +203,12 @@ static int space_count_access(struct space *space, const struct vma *vma,
     if (r)
         return r;
     slab = slab_find(space, access->addr);
-    r = space_get_range(space, vma, access->addr, slab, known ? GRAIN_NONE : grain, &range, madep);
+    r = space_get_range(space, vma, access->addr, slab,
+                        known && !space->ranges_only ? GRAIN_NONE : grain, &range, madep);
     if (r)
         return r;
-    space_count_share(space, range ? range : slab, access, node);
+    /* Where the pages of a new range lie is known from its slab, until they are asked for. */
+    space_count_share(space, range && range->residency_nsec ? range : slab, access, node);
     if (range)
         r = range_add(range, access, node, slot);
     return r || range || known ? r : SPACE_CAPPED;
@@ -305,12 +307,18 @@ void space_mark_bound(struct space *space)
     groups_mark_bound(space->groups, &space->own_policy);
 }
 
-/* Its memory lies where a group says that it belongs, and its own samples do not speak for more. */
+/*
+ * Its memory lies where a group says that it belongs, its own samples do not speak for more, and
+ * its slab goes on to look there: else where the process's memory lies would be known no more.
+ */
 static bool space_is_settled(const struct space *space, const struct range *range, double min_share)
 {
     const struct range *above = groups_find_above(space->groups, &space->vmas, range, CLAIM_PASSES);
+    const struct range *slab = slab_find(space, range->start);
 
-    if (!above || range->claim.shared || range->claim.looks_shared)
+    if (!above || !slab || slab_node(space, slab) != above->claim.node)
+        return false;
+    if (range->claim.shared || range->claim.looks_shared)
         return false;
     if (range->claim.n_passes && range->claim.node != above->claim.node)
         return false;
@@ -327,7 +335,7 @@ static bool space_may_forget(const struct space *space, const struct range *rang
 {
     if (range->moving || range->bound_thread)
         return false;
-    if (slab_find(space, range->start) && space_is_settled(space, range, min_share))
+    if (!space->ranges_only && space_is_settled(space, range, min_share))
         return true;
     if (tally_total_n(&range->rate) > RANGE_FORGET_SAMPLES)
         return false;
@@ -379,7 +387,7 @@ static size_t space_fill_group(struct space *space, struct range *group, size_t 
 {
     const struct vma *vma = space_find_vma(space, group->start);
     uint64_t addr = group->filled > group->start ? group->filled : group->start, start, end;
-    bool slabs = group->rank > SLAB_RANK;
+    bool slabs = group->rank > SLAB_RANK && !space->ranges_only;
     size_t n_made = 0;
 
     for (; vma && addr < group->end && n_made < limit; addr = end) {
@@ -410,7 +418,7 @@ static size_t space_fill_level(struct space *space, unsigned level, size_t limit
 
     HASH_ITER (hh, space->groups[level], group, next) {
         if (group->claim.n_passes && group->filled < group->end && n_made < limit &&
-            (level || !slab_covers(space, group)))
+            (level || space->ranges_only || !slab_covers(space, group)))
             n_made += space_fill_group(space, group, limit - n_made);
     }
     return n_made;
@@ -418,20 +426,24 @@ static size_t space_fill_level(struct space *space, unsigned level, size_t limit
 
 size_t space_fill_gaps(struct space *space, size_t limit)
 {
-    return space_fill_level(space, 0, limit);
+    size_t n_made = space_fill_level(space, 0, limit);
+
+    for (unsigned level = 1; space->ranges_only && level < GROUP_LEVELS; level++)
+        n_made += space_fill_level(space, level, limit - n_made);
+    return n_made;
 }
 
 size_t space_fill_slabs(struct space *space, size_t limit)
 {
     size_t n_made = 0;
 
-    for (unsigned level = SLAB_LEVEL + 1; level < GROUP_LEVELS; level++)
+    for (unsigned level = SLAB_LEVEL + 1; !space->ranges_only && level < GROUP_LEVELS; level++)
         n_made += space_fill_level(space, level, limit - n_made);
     return n_made;
 }
 
-static bool space_range_awaits(const struct space *space, struct range *range, double min_share,
-                               uint64_t now)
+bool space_range_awaits_move(const struct space *space, const struct range *range, double min_share,
+                             uint64_t now)
 {
     const struct claim *claim = &find_evidence(space, range, min_share, 1)->claim;
     double share = claim->n_passes ? range_resident_share(range, claim->node) : 1;
@@ -445,10 +457,10 @@ bool space_awaits_move(const struct space *space, double min_share, uint64_t now
     struct range *range, *next;
 
     HASH_ITER (hh, space->ranges, range, next)
-        if (space_range_awaits(space, range, min_share, now))
+        if (space_range_awaits_move(space, range, min_share, now))
             return true;
     HASH_ITER (hh, space->groups[SLAB_LEVEL], range, next)
-        if (space_range_awaits(space, range, min_share, now))
+        if (space_range_awaits_move(space, range, min_share, now))
             return true;
     return false;
 }

@@ -60,5 +60,13 @@ size_t space_fill_slabs(struct space *space, size_t limit);
  */
 bool space_awaits_move(const struct space *space, double min_share, uint64_t now);
 
+/* The same for one of its ranges. */
+bool space_range_awaits_move(const struct space *space, const struct range *range, double min_share,
+                             uint64_t now);
+
+/* An access to the range counts for the space's remote share, if it is known where that lies. */
+void space_count_share(struct space *space, const struct range *range, const struct access *access,
+                       int node);
+
 /* Whatever a thread with its own policy used stays its owner's, also after the thread slept. */
 void space_mark_bound(struct space *space);

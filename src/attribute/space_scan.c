@@ -120,9 +120,12 @@ void space_end_pass(struct space *space)
     scans_end_pass(space->scans, &space->vmas);
 }
 
+bool space_lets_vma(const struct space *space, const struct vma *vma)
+{
+    return vma && scans_lets(space->scans, index_of(space, vma));
+}
+
 bool space_lets(const struct space *space, uint64_t addr)
 {
-    const struct vma *vma = space_find_vma(space, addr);
-
-    return vma && scans_lets(space->scans, index_of(space, vma));
+    return space_lets_vma(space, space_find_vma(space, addr));
 }

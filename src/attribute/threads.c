@@ -36,6 +36,7 @@ struct thread *threads_note(struct space *space, const struct access *access)
         if (!thread)
             return NULL;
         thread->tid = access->tid;
+        thread->pid = access->pid;
         threads_add(space, thread);
     }
     thread->seen_nsec = access->when_nsec;

@@ -5,9 +5,11 @@
  */
 #include "attribute/vmas.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "util/array.h"
+#include "util/scan.h"
 
 void vma_list_deinit(struct vma_list *list)
 {
@@ -52,6 +54,12 @@ enum reason vma_kind(const struct maps_entry *entry)
     return REASON_NONE;
 }
 
+/* Attached by shmat, of a segment in ordinary pages. */
+static bool is_sysv(const struct maps_entry *entry)
+{
+    return entry->perms & MAPS_SHARED && name_is(entry, "/SYSV");
+}
+
 static struct vma vma_of_entry(const struct maps_entry *entry)
 {
     return (struct vma){
@@ -62,6 +70,7 @@ static struct vma vma_of_entry(const struct maps_entry *entry)
         .dev_major = entry->dev_major,
         .dev_minor = entry->dev_minor,
         .inode = entry->inode,
+        .ipc_ns = is_sysv(entry) ? VMA_IPC_UNKNOWN : 0,
         .kind = vma_kind(entry),
         .policy = REASON_POLICY_UNKNOWN,
     };
@@ -83,6 +92,34 @@ int vma_list_parse(struct vma_list *list, const char *text, size_t size)
         list->items[list->n_items++] = vma_of_entry(&entry);
     }
     return 0;
+}
+
+static uint64_t read_ipc_ns(const struct host *host, pid_t pid)
+{
+    char path[64], text[64];
+    struct scan scan;
+    uint64_t inode;
+
+    snprintf(path, sizeof path, "proc/%d/ns/ipc", pid);
+    if (!host->ops->read_link || host->ops->read_link(host->self, path, text, sizeof text))
+        return VMA_IPC_UNKNOWN;
+    scan = (struct scan){.at = text, .end = text + strlen(text)};
+    if (!scan_literal(&scan, "ipc:[") || !scan_decimal(&scan, UINT64_MAX, &inode) || !inode)
+        return VMA_IPC_UNKNOWN;
+    return inode;
+}
+
+void vma_list_set_ipc_ns(struct vma_list *list, const struct host *host, pid_t pid)
+{
+    uint64_t ipc_ns = 0;
+
+    for (size_t i = 0; i < list->n_items; i++) {
+        if (!list->items[i].ipc_ns)
+            continue;
+        if (!ipc_ns)
+            ipc_ns = read_ipc_ns(host, pid);
+        list->items[i].ipc_ns = ipc_ns;
+    }
 }
 
 struct vma *vma_list_find(const struct vma_list *list, uint64_t addr)
@@ -127,6 +164,7 @@ void vma_list_inherit(struct vma_list *list, const struct vma_list *before)
         if (old && old->start == vma->start && old->end == vma->end && old->perms == vma->perms &&
             vma_is_same_mapping(old, vma)) {
             vma->policy = old->policy;
+            vma->n_mapped = old->n_mapped;
             vma->page_bytes = old->page_bytes;
         }
     }

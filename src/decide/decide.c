@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "attribute/objects.h"
 #include "attribute/ranges.h"
 #include "attribute/tally.h"
 #include "attribute/thread_mask.h"
@@ -20,6 +21,17 @@ void plan_deinit(struct plan *plan)
     *plan = (struct plan){0};
 }
 
+/* The process that its pages are moved in. */
+static const struct space *acting_space(const struct candidate *candidate)
+{
+    return candidate->through ? candidate->through->space : candidate->space;
+}
+
+static const bool *allowed_nodes(const struct candidate *candidate)
+{
+    return candidate->object ? candidate->object->mems_allowed : candidate->target->mems_allowed;
+}
+
 /* Its owner's wishes come before any evidence. */
 static enum reason judge_policy(const struct candidate *candidate, const struct range *range)
 {
@@ -31,6 +43,8 @@ static enum reason judge_policy(const struct candidate *candidate, const struct 
         return candidate->vma->kind;
     if (candidate->vma->policy != REASON_NONE)
         return candidate->vma->policy;
+    if (candidate->owned != REASON_NONE)
+        return candidate->owned;
     if (range->bound_thread || thread_mask_overlaps(&range->threads, &space->own_policy))
         return REASON_THREAD_POLICY;
     if (thread_mask_overlaps(&range->threads, &space->overdue_policy))
@@ -50,7 +64,7 @@ static enum reason judge_state(const struct candidate *candidate, const struct r
 {
     enum reason reason = range_evidence(range);
 
-    if (candidate->space->stuck)
+    if (acting_space(candidate)->stuck)
         return REASON_STUCK;
     if (benefit_is_paused(&candidate->space->benefit, now))
         return REASON_NO_BENEFIT;
@@ -92,7 +106,7 @@ static enum reason judge_gain(const struct decide_env *env, const struct candida
                               const struct range *range, struct move *move)
 {
     double elsewhere, gain;
-    int node = gain_best_node(env->topology, range, candidate->target->mems_allowed);
+    int node = gain_best_node(env->topology, range, allowed_nodes(candidate));
 
     if (node < 0)
         return REASON_NOT_ALLOWED;
@@ -104,7 +118,7 @@ static enum reason judge_gain(const struct decide_env *env, const struct candida
     gain = gain_cost_now(env->topology, range) - gain_cost_on(env->topology, range, node);
     if (gain <= 0)
         return REASON_LOCAL;
-    gain *= memory_bound(candidate->space);
+    gain *= memory_bound(acting_space(candidate));
     move->node = node;
     move->bytes = (uint64_t)(elsewhere * (double)move->size);
     move->gain_sec = gain * certainty(range);
@@ -123,6 +137,42 @@ static bool policy_is_fresh(const struct decide_env *env, const struct space *sp
     return space->policy_read_nsec && env->now - space->policy_read_nsec <= most;
 }
 
+/* Said last, since it is only found out where memory is to be moved. */
+static enum reason judge_mappers(const struct candidate *candidate)
+{
+    if (!candidate->object)
+        return REASON_NONE;
+    if (candidate->object->barred != REASON_NONE)
+        return candidate->object->barred;
+    return candidate->through ? REASON_NONE : REASON_RESIDENCY_UNKNOWN;
+}
+
+/* Where the move happens, and whether it does. */
+static void move_place(struct move *move, const struct decide_env *env,
+                       const struct candidate *candidate)
+{
+    const struct space *space = acting_space(candidate);
+
+    *move = (struct move){
+        .pid = space->pid,
+        .start = candidate->range->start,
+        .end = candidate->range->end,
+        .rank = candidate->range->rank,
+        .size =
+            candidate->bytes ? candidate->bytes : candidate->range->end - candidate->range->start,
+        .observe = env->config->observe || env->observe || space->denied,
+    };
+    if (!candidate->object)
+        return;
+    move->object = candidate->object->id;
+    move->offset = candidate->range->start;
+    move->observe |= candidate->object->denied;
+    if (candidate->through) {
+        window_clip(candidate->through, candidate->range, &move->start, &move->end);
+        move->size = move->end - move->start;
+    }
+}
+
 enum reason decide_range(const struct decide_env *env, const struct candidate *candidate,
                          struct move *move)
 {
@@ -130,20 +180,14 @@ enum reason decide_range(const struct decide_env *env, const struct candidate *c
     const struct range range = range_view(candidate->range, evidence);
     enum reason reason = judge_policy(candidate, &range);
 
-    *move = (struct move){
-        .pid = candidate->space->pid,
-        .start = candidate->range->start,
-        .end = candidate->range->end,
-        .rank = candidate->range->rank,
-        .size =
-            candidate->bytes ? candidate->bytes : candidate->range->end - candidate->range->start,
-        .observe = env->config->observe || env->observe || candidate->space->denied,
-    };
+    move_place(move, env, candidate);
     if (reason == REASON_NONE)
         reason = judge_state(candidate, &range, env->now);
     if (reason == REASON_NONE)
         reason = judge_gain(env, candidate, &range, move);
-    if (reason == REASON_NONE && !policy_is_fresh(env, candidate->space))
+    if (reason == REASON_NONE)
+        reason = judge_mappers(candidate);
+    if (reason == REASON_NONE && !policy_is_fresh(env, acting_space(candidate)))
         reason = REASON_POLICY_UNKNOWN;
     return reason;
 }
@@ -166,6 +210,8 @@ static int by_place(const void *left, const void *right)
         return a->node < b->node ? -1 : 1;
     if (a->pid != b->pid)
         return a->pid < b->pid ? -1 : 1;
+    if (!a->object != !b->object) /* which travel apart */
+        return a->object ? 1 : -1;
     return a->start < b->start ? -1 : a->start > b->start;
 }
 

@@ -302,6 +302,21 @@ static int between_scans(struct discover *discover, const struct config *config,
     return r;
 }
 
+void discover_look_closer(struct discover *discover, pid_t pid)
+{
+    struct target *target = discover_find(discover, pid);
+
+    if (!target || target->closer)
+        return;
+    target->closer = true;
+    discover_hint(discover, pid);
+}
+
+bool target_is_only_small(const struct target *target)
+{
+    return target->reason == REASON_TOO_SMALL && target->closer && target->detail_nsec;
+}
+
 int discover_round(struct discover *discover, const struct config *config, uint64_t now)
 {
     uint64_t begin, pause;

@@ -175,7 +175,8 @@ static bool fits(const struct migrate *migrate, const struct move_request *reque
 {
     uint64_t used = 0;
 
-    if (request->outcome.pid != move->pid || request->outcome.node != move->node)
+    if (request->outcome.pid != move->pid || request->outcome.node != move->node ||
+        request->outcome.shared != (move->object != 0))
         return false;
     for (size_t i = 0; i < request->outcome.n_ranges; i++)
         used += request->outcome.ranges[i].end - request->outcome.ranges[i].start;
@@ -201,11 +202,11 @@ static int submission_add(struct submission *submission, const struct move *move
         migrate_send(migrate, TAKE(submission->open));
     if (!submission->open) {
         r = move_request_new(&submission->open, migrate->options.host, submission->target,
-                             submission->space, move->node);
+                             submission->space, move->node, move->object != 0);
         if (r < 0)
             return r;
     }
-    r = move_request_add(submission->open, move->start, move->end, move->rank);
+    r = move_request_add(submission->open, move);
     if (r < 0)
         return r;
     submission->open->planned_bytes += move->bytes;
@@ -239,8 +240,9 @@ static int migrate_submit_one(struct submission *submission, const struct move *
 
     submission->target = discover_find(discover, move->pid);
     submission->space = space;
-    submission->range = space ? space_find_ranked(space, move->start, move->rank) : NULL;
-    if (!submission->target || !submission->range)
+    submission->range = attribute_find_range(attribute, move->pid, move->object,
+                                             move->object ? move->offset : move->start, move->rank);
+    if (!submission->target || !space || !submission->range)
         return 0;
     if (move->observe) {
         space->n_planned += migrate_observe(submission->migrate, submission->range, move);

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <numaif.h>
 #include <poll.h>
 
 #include "attribute/pagemap.h"
@@ -19,7 +20,7 @@ static int fd_copy(int fd)
 }
 
 int move_request_new(struct move_request **requestp, const struct host *host,
-                     const struct target *target, const struct space *space, int node)
+                     const struct target *target, const struct space *space, int node, bool shared)
 {
     struct move_request *request = calloc(1, sizeof *request);
 
@@ -32,6 +33,7 @@ int move_request_new(struct move_request **requestp, const struct host *host,
     request->outcome.start_ticks = space->start_ticks;
     request->outcome.generation = space->generation;
     request->outcome.node = node;
+    request->outcome.shared = shared;
     request->look = !space->no_pagemap;
     request->pidfd = fd_copy(target->ref.fd);
     request->maps_fd = fd_copy(space->maps_fd);
@@ -44,14 +46,19 @@ int move_request_new(struct move_request **requestp, const struct host *host,
     return 0;
 }
 
-int move_request_add(struct move_request *request, uint64_t start, uint64_t end, unsigned rank)
+int move_request_add(struct move_request *request, const struct move *move)
 {
     struct outcome *outcome = &request->outcome;
 
     if (ARRAY_RESERVE(outcome->ranges, request->cap, outcome->n_ranges + 1) < 0)
         return -ENOMEM;
-    outcome->ranges[outcome->n_ranges++] =
-        (struct moved_range){.start = start, .end = end, .rank = rank};
+    outcome->ranges[outcome->n_ranges++] = (struct moved_range){
+        .start = move->start,
+        .end = move->end,
+        .rank = move->rank,
+        .object = move->object,
+        .offset = move->offset,
+    };
     return 0;
 }
 
@@ -185,6 +192,7 @@ static int move_ranges(struct move_request *request)
     const struct pages_owner owner = {
         .host = &request->host,
         .pid = request->outcome.pid,
+        .flags = request->outcome.shared ? MPOL_MF_MOVE_ALL : MPOL_MF_MOVE,
         .is_same = is_same,
         .userdata = request,
     };

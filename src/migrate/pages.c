@@ -20,7 +20,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <numaif.h>
 #include <string.h>
 
 #include "util/cleanup.h"
@@ -99,7 +98,7 @@ static long mover_ask(const struct mover *mover, size_t n, const int *nodes, int
     const struct host *host = mover->owner->host;
 
     return host->ops->move_pages(host->self, mover->owner->pid, n, mover->pages, nodes, status,
-                                 nodes ? MPOL_MF_MOVE : 0);
+                                 nodes ? mover->owner->flags : 0);
 }
 
 /* Asks where the first n pages left are; those without an answer count as absent. */

@@ -12,6 +12,7 @@
 struct pages_owner {
     const struct host *host;
     pid_t pid;
+    int flags; /* MPOL_MF_MOVE, or MPOL_MF_MOVE_ALL for memory that others map too */
     bool (*is_same)(const void *userdata);
     const void *userdata;
 };

@@ -8,6 +8,7 @@
 #include "decide/budget.h"
 #include "pipeline_state.h"
 #include "sim/fail.h"
+#include "util/array.h"
 #include "util/nsec.h"
 
 #define SELF_PID 2
@@ -73,6 +74,19 @@ void sim_run_init(struct sim_run *run, const struct sim_shape *shape, uint64_t s
     run->host = sim_host(&run->machine);
     SIM_NEED(worker_pool_new_inline(&run->pool) == 0);
     run_new_pipeline(run);
+}
+
+void sim_run_exclude(struct sim_run *run, const char *comm)
+{
+    struct config *config;
+    struct rule_list *list;
+
+    SIM_NEED(config_new_default(&config) == 0);
+    list = &config->exclude;
+    SIM_NEED(ARRAY_RESERVE(list->rules, list->cap, 1) == 0);
+    list->rules[list->n_rules++] = (struct rule){.field = RULE_COMM, .pattern = strdup(comm)};
+    SIM_NEED(list->rules[0].pattern != NULL);
+    pipeline_commit(run->pipeline, config);
 }
 
 void sim_run_deinit(struct sim_run *run)

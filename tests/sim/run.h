@@ -49,6 +49,8 @@ void sim_run_init(struct sim_run *run, const struct sim_shape *shape, uint64_t s
 void sim_run_deinit(struct sim_run *run);
 CLEANUP_DEFINE(struct sim_run *, sim_run_deinit)
 
+/* Processes of this name are excluded from now on. */
+void sim_run_exclude(struct sim_run *run, const char *comm);
 /* Instead of numabd's own (enum scan_filter_kind). */
 void sim_run_set_filter(struct sim_run *run, unsigned kind);
 

@@ -142,6 +142,39 @@ static int status_of(const struct fake_host *fake, uint64_t addr)
     return -ENOENT;
 }
 
+/* "proc": the processes that have a file "proc/PID/maps". */
+static int fake_list_folder(void *self, const char *path, size_t limit,
+                            bool (*visit)(void *userdata, const char *name), void *userdata)
+{
+    struct fake_host *fake = self;
+    char name[16], maps[32];
+    int pid;
+
+    if (fake->list_r)
+        return fake->list_r;
+    assert_string_equal(path, "proc");
+    assert_true(visit(userdata, "self") && visit(userdata, "12ab"));
+    for (size_t i = 0; i < fake->n_files && i < limit; i++) {
+        if (sscanf(fake->files[i].path, "proc/%d/maps", &pid) != 1)
+            continue;
+        snprintf(maps, sizeof maps, "proc/%d/maps", pid);
+        snprintf(name, sizeof name, "%d", pid);
+        if (!strcmp(fake->files[i].path, maps) && !visit(userdata, name))
+            break;
+    }
+    return 0;
+}
+
+static int fake_read_link(void *self, const char *path, char *text, size_t size)
+{
+    const struct fake_file *file = find_file(self, path);
+
+    if (!file || file->r)
+        return file ? file->r : PROCFS_GONE;
+    snprintf(text, size, "%s", file->text);
+    return 0;
+}
+
 static long fake_move_pages(void *self, pid_t pid, size_t n, void *const *pages, const int *nodes,
                             int *status, int flags)
 {
@@ -227,6 +260,8 @@ void fake_host_init(struct fake_host *fake)
     static const struct host_ops ops = {
         .read_file = fake_read_file,
         .read_maps = fake_read_maps,
+        .list_folder = fake_list_folder,
+        .read_link = fake_read_link,
         .move_pages = fake_move_pages,
         .write_file = fake_write_file,
         .scan_pages = fake_scan_pages,

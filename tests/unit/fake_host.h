@@ -1,7 +1,7 @@
 #pragma once
 /*
- * A host for the tests of attribute: files and page locations are what the test says, calls are
- * counted. For inline pools: it has no lock.
+ * A host for the tests of attribute: files, links and page locations are what the test says, calls
+ * are counted. For inline pools: it has no lock.
  */
 #include "numabd/host.h"
 
@@ -26,6 +26,7 @@ struct fake_host {
     char log[4096]; /* one word for each call: maps, numa_maps, task, pages */
     size_t n_maps, n_files_read, n_calls, n_pages;
     size_t last_limit; /* of the last read_file */
+    int list_r;        /* what listing /proc gives; its folders are those with maps */
     long call_error;   /* result of move_pages from call `call_error_from` on */
     size_t call_error_from;
     int write_result;                 /* of writing to a file that is there; 0: its text changes */

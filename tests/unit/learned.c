@@ -42,6 +42,15 @@ static void forget(struct learned_cell *cells, size_t first, size_t end)
     memset(&cells[first], 0, (end - first) * sizeof *cells);
 }
 
+void learned_note_user(struct learned *learned, size_t cell, unsigned thread)
+{
+    size_t first, end;
+
+    vm_piece(&learned->seen, cell, WHOLE, &first, &end);
+    for (size_t i = first; i < end; i++)
+        learned->users[i] |= UINT64_C(1) << thread % N_BITS;
+}
+
 void learned_add(struct learned *learned, size_t cell, unsigned thread, unsigned node)
 {
     uint64_t bit = UINT64_C(1) << thread % N_BITS;
@@ -60,9 +69,7 @@ void learned_add(struct learned *learned, size_t cell, unsigned thread, unsigned
         learned_cell->n[node]++;
         learned_cell->threads |= bit;
     }
-    vm_piece(&learned->seen, cell, WHOLE, &first, &end);
-    for (size_t i = first; i < end; i++)
-        learned->users[i] |= bit;
+    learned_note_user(learned, cell, thread);
 }
 
 void learned_answer(struct learned *learned, size_t cell, unsigned node)
@@ -116,7 +123,8 @@ static void follow_users(struct learned *learned, const struct vm *vm)
 
         vm_piece(vm, i, WHOLE, &first, &end);
         for (size_t j = i; j < end; j++)
-            if (vm_looks_same(&learned->seen.cells[j], &vm->cells[j]))
+            if (vm_looks_same(&learned->seen.cells[j], &vm->cells[j]) ||
+                vm_shares_same(&learned->seen.cells[j], &vm->cells[j]))
                 users |= learned->users[j];
         for (size_t j = i; j < end; j++)
             learned->users[j] = users;

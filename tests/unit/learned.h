@@ -38,6 +38,8 @@ struct learned_counts {
 void learned_reset(struct learned *learned);
 /* An access of the thread (a number from 0 on) from a node (an index). */
 void learned_add(struct learned *learned, size_t cell, unsigned thread, unsigned node);
+/* The same of shared memory, whose evidence is not the space's: only who used the mapping. */
+void learned_note_user(struct learned *learned, size_t cell, unsigned thread);
 /* A query named the node (an index) for a page of the cell. */
 void learned_answer(struct learned *learned, size_t cell, unsigned node);
 /* maps were read. */

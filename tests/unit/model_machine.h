@@ -52,6 +52,8 @@ struct model_vma {
     size_t n_pages;
     const char *perms;  /* as in maps */
     const char *policy; /* as in numa_maps */
+    uint64_t inode;     /* of shared memory */
+    bool borrowed;      /* its pages are another process's mapping's */
 };
 
 /* Touches pages [first, first + n_pages) of one mapping, evenly at random. */
@@ -108,6 +110,7 @@ struct model {
     struct access_sink sink;
     struct sample_filter filter;
     struct sample_counts counts;
+    bool no_move_all; /* CAP_SYS_NICE is missing */
     /* The n-th move_pages call from now on (1 = the next) fails with this errno; 0: none. */
     size_t fail_at;
     int fail_error;
@@ -127,6 +130,8 @@ struct model_process *model_find(const struct model *model, pid_t pid);
 /* Adds a mapping whose pages all lie on `node`. */
 struct model_vma *model_add_vma(struct model *model, struct model_process *process, size_t n_pages,
                                 int node);
+/* Adds a mapping of the pages of another process's, which are shared from now on. */
+struct model_vma *model_add_shared(struct model_process *process, struct model_vma *of);
 void model_set_huge(struct model_vma *vma);
 /* Ends a process; it stays readable for the test. */
 void model_kill(struct model *model, struct model_process *process);

@@ -5,6 +5,7 @@
 
 #include <cmocka.h>
 
+#include <numaif.h>
 #include <stdlib.h>
 
 static const struct model_shape three_nodes = {
@@ -51,7 +52,7 @@ void pages_bed_check(const struct pages_bed *bed)
 int pages_bed_move(struct pages_bed *bed, int node)
 {
     struct host host = model_host(&bed->model);
-    const struct pages_owner owner = {.host = &host, .pid = PAGES_BED_PID};
+    const struct pages_owner owner = {.host = &host, .pid = PAGES_BED_PID, .flags = MPOL_MF_MOVE};
 
     return pages_move(&owner, bed->pages, bed->n, node, bed->before, bed->at, &bed->ledger);
 }

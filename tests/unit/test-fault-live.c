@@ -376,7 +376,7 @@ static void test_a_live_process(void **state)
         skip();
     }
     walk_start(&walk);
-    source_options.sink = (struct access_sink){walk_push, &walk};
+    source_options.sink = (struct access_sink){.push = walk_push, .userdata = &walk};
     source_options.filter = (struct sample_filter){walk_wants, &walk};
     assert_int_equal(worker_pool_new_inline(&source_options.pool), 0);
     assert_int_equal(write_fault_new_from_seams(&source, &source_options, &seams, &reason), 0);

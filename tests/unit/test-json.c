@@ -108,7 +108,7 @@ static void status_has_objects_of_the_counts_above_zero(void **state)
     report.errnos[1] = 512;
     report.errno_pages[1] = 6;
     report.vma_reasons.n[REASON_BIND] = 7;
-    report.vma_reasons.n[REASON_COUNT - 1] = 8;
+    report.vma_reasons.n[REASON_REFUSED] = 8;
     json_print_status(file, &report);
     fclose(file);
     assert_non_null(strstr(text, "\"state\":\"idle\",\"why\":\"\","));

@@ -54,16 +54,24 @@ static void bed_deinit(struct bed *bed)
     model_deinit(&bed->model);
 }
 
+/* Pages [first, end) of the mapping. */
+static void add_pages(struct move_request *request, const struct bed *bed, uint64_t first,
+                      uint64_t end)
+{
+    const struct move move = {.start = bed->vma->start + first * 4096,
+                              .end = bed->vma->start + end * 4096};
+
+    assert_int_equal(move_request_add(request, &move), 0);
+}
+
 static struct move_request *new_request(struct bed *bed)
 {
     struct move_request *request;
 
-    assert_int_equal(move_request_new(&request, &bed->host, &bed->target, &bed->space, 1), 0);
-    assert_int_equal(move_request_add(request, bed->vma->start, bed->vma->start + 512 * 4096, 0),
+    assert_int_equal(move_request_new(&request, &bed->host, &bed->target, &bed->space, 1, false),
                      0);
-    assert_int_equal(
-        move_request_add(request, bed->vma->start + 600 * 4096, bed->vma->start + 700 * 4096, 0),
-        0);
+    add_pages(request, bed, 0, 512);
+    add_pages(request, bed, 600, 700);
     return request;
 }
 
@@ -198,8 +206,8 @@ static void blocked_request_returns_when_its_host_has_been_freed(void **state)
     assert_int_equal(pipe(blocker.gate), 0);
     assert_non_null(host);
     *host = (struct host){.ops = &host_ops, .self = &blocker, .page_bytes = 4096};
-    assert_int_equal(move_request_new(&request, host, &bed.target, &bed.space, 1), 0);
-    assert_int_equal(move_request_add(request, bed.vma->start, bed.vma->start + 4096, 0), 0);
+    assert_int_equal(move_request_new(&request, host, &bed.target, &bed.space, 1, false), 0);
+    add_pages(request, &bed, 0, 1);
     request->work.ops = &ops;
     assert_int_equal(worker_pool_new(&pool, 1), 0);
     worker_pool_submit(pool, 0, &request->work);
@@ -362,10 +370,33 @@ static void request_without_fds_is_carried_out(void **state)
     bed_deinit(&bed);
 }
 
+/* MPOL_MF_MOVE_ALL for private memory would take pages that a fork or KSM shares. */
+static void only_shared_memory_moves_for_all_who_map_it(void **state)
+{
+    (void)state;
+    for (int shared = 0; shared <= 1; shared++) {
+        struct move_request *request;
+        struct bed bed;
+
+        bed_init(&bed);
+        bed.vma->pages[3].flags = MODEL_PAGE_SHARED;
+        assert_int_equal(move_request_new(&request, &bed.host, &bed.target, &bed.space, 1, shared),
+                         0);
+        add_pages(request, &bed, 0, 8);
+        move_request_run(&request->work);
+        assert_int_equal(request->outcome.shared, shared);
+        assert_int_equal(request->outcome.ledger.n_moved, shared ? 8 : 7);
+        assert_int_equal(bed.vma->pages[3].at, shared);
+        move_request_free(&request->work);
+        bed_deinit(&bed);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(identity_is_checked_right_before_the_act),
+        cmocka_unit_test(only_shared_memory_moves_for_all_who_map_it),
         cmocka_unit_test(identity_is_checked_before_each_call_of_a_request),
         cmocka_unit_test(blocked_request_returns_when_its_host_has_been_freed),
         cmocka_unit_test(ranges_tell_where_their_pages_were_and_are),

@@ -23,6 +23,7 @@
 #include <string.h>
 
 #include "attribute/groups.h"
+#include "attribute/objects.h"
 #include "attribute/scans.h"
 #include "attribute/space.h"
 #include "learned.h"
@@ -85,6 +86,8 @@ static void step_access(struct world *world, struct life *life)
     push(world, life, cell, thread, node, ACCESS_READ);
     if (vm_is_movable(&life->learned.seen.cells[cell]))
         learned_add(&life->learned, cell, thread, node);
+    else if (life->learned.seen.cells[cell].content == VM_SHARED)
+        learned_note_user(&life->learned, cell, thread);
 }
 
 static void step_touch(struct world *world, struct life *life)
@@ -224,10 +227,29 @@ static void step(struct world *world)
     note_asked(world);
 }
 
+/* Shared memory, by what maps of those who are tracked show: it goes with the last of them. */
+static void check_objects(struct world *world, size_t *n_rangesp, size_t *n_groupsp)
+{
+    struct object *object, *next;
+
+    HASH_ITER (learned, attribute_objects(world->attribute), object, next) {
+        *n_rangesp += HASH_COUNT(object->memory->ranges);
+        *n_groupsp += groups_count(object->memory->groups);
+        assert_true(object->n_windows > 0);
+        for (size_t i = 0; i < object->n_windows; i++) {
+            const struct window *window = &object->windows[i];
+
+            assert_ptr_equal(attribute_find(world->attribute, window->pid), window->space);
+            assert_ptr_equal(space_find_vma(window->space, window->vma->start), window->vma);
+        }
+    }
+}
+
 static void check(struct world *world)
 {
     size_t n_ranges = 0, n_groups = 0;
 
+    check_objects(world, &n_ranges, &n_groups);
     for (size_t i = 0; i < N_LIVES; i++) {
         struct life *life = &world->lives[i];
         struct space *space = attribute_find(world->attribute, life->pid);

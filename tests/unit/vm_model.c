@@ -83,6 +83,12 @@ bool vm_looks_same(const struct vm_cell *a, const struct vm_cell *b)
     return same_object(a, b) && a->offset == b->offset;
 }
 
+bool vm_shares_same(const struct vm_cell *a, const struct vm_cell *b)
+{
+    return a->content == VM_SHARED && b->content == VM_SHARED && same_object(a, b) &&
+           a->offset == b->offset;
+}
+
 /* Do cells i - 1 and i lie in one aligned piece of the level? The last one has no alignment. */
 static bool same_block(size_t i, unsigned level)
 {

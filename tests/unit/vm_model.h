@@ -63,6 +63,8 @@ bool vm_is_movable(const struct vm_cell *cell);
  * shows the same, and so does a file at its old place: nobody who reads maps can know.
  */
 bool vm_looks_same(const struct vm_cell *a, const struct vm_cell *b);
+/* Do both show the same place of one shared object? */
+bool vm_shares_same(const struct vm_cell *a, const struct vm_cell *b);
 /* The piece of a level around cell i: cells [*firstp, *endp). */
 void vm_piece(const struct vm *vm, size_t i, unsigned level, size_t *firstp, size_t *endp);
 
