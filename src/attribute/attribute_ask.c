@@ -170,10 +170,21 @@ static void attribute_ask_policy(struct attribute *attribute, struct space *spac
     worker_pool_submit(attribute->options.pool, READ_LANE, &policy->request.work);
 }
 
+/* Policies of threads alone cost next to nothing. */
+static void attribute_ask_threads(struct attribute *attribute, struct space *space, uint64_t now)
+{
+    bool unknown_vma = false, claims = false;
+
+    if (space->policy_pending || !unknown_has_threads(space))
+        return;
+    unknown_find(space, &unknown_vma, &claims);
+    if (claims || space->shared_claims)
+        attribute_ask_policy(attribute, space, POLICY_NOT_WANTED, now);
+}
+
 int attribute_want_policy(struct attribute *attribute, const struct config *config,
                           struct space *space, uint64_t now)
 {
-    bool unknown_vma = false, claims = false;
     enum policy_want want;
 
     if (space->policy_pending || space->stuck || !space->maps_known)
@@ -181,20 +192,20 @@ int attribute_want_policy(struct attribute *attribute, const struct config *conf
     want = policy_want(space, config, now);
     if (want != POLICY_NOT_WANTED)
         return policy_turns_add(&attribute->policy_turns, space, want);
-    if (!unknown_has_threads(space))
-        return 0;
-    unknown_find(space, &unknown_vma, &claims);
-    if (claims || space->shared_claims)
-        attribute_ask_policy(attribute, space, POLICY_NOT_WANTED, now);
+    attribute_ask_threads(attribute, space, now);
     return 0;
 }
 
+/* Those whose turn did not come need not wait for what their threads' policies are. */
 void attribute_ask_policies(struct attribute *attribute, uint64_t now)
 {
+    struct policy_turns *turns = &attribute->policy_turns;
     struct policy_turn turn;
 
-    while (policy_turns_next(&attribute->policy_turns, &turn))
+    while (policy_turns_next(turns, &turn))
         attribute_ask_policy(attribute, turn.space, turn.want, now);
+    for (size_t i = 0; i < turns->n_items; i++)
+        attribute_ask_threads(attribute, turns->items[i].space, now);
 }
 
 bool space_may_scan(const struct space *space, uint64_t now)

@@ -45,7 +45,7 @@ void attribute_ask_maps(struct attribute *attribute, struct space *space, uint64
  */
 int attribute_want_policy(struct attribute *attribute, const struct config *config,
                           struct space *space, uint64_t now);
-/* Those whose turn it is. */
+/* Those whose turn it is; of the others that wait, threads whose policies are not known. */
 void attribute_ask_policies(struct attribute *attribute, uint64_t now);
 /* False for a process that nobody runs in, or whose answers are still out: nothing is refreshed. */
 bool space_may_scan(const struct space *space, uint64_t now);

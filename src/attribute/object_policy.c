@@ -51,6 +51,21 @@ static void forget_policies_at(struct object *object, uint64_t start)
     object->n_policies = n_kept;
 }
 
+/*
+ * The policy of shared memory belongs to the memory, by offset, and numa_maps shows the one at the
+ * start of a VMA: whoever maps it from the same offset on shows the same one.
+ */
+bool object_knows_policy_at(const struct object *object, uint64_t offset)
+{
+    for (size_t i = 0; i < object->n_windows; i++) {
+        const struct vma *vma = object->windows[i].vma;
+
+        if (vma->offset == offset && vma->policy != REASON_POLICY_UNKNOWN)
+            return true;
+    }
+    return false;
+}
+
 int object_follow_policies(struct object *object)
 {
     int r = 0;
@@ -59,7 +74,8 @@ int object_follow_policies(struct object *object)
     for (size_t i = 0; i < object->n_windows; i++) {
         const struct vma *vma = object->windows[i].vma;
 
-        object->policy_unknown |= vma->policy == REASON_POLICY_UNKNOWN;
+        object->policy_unknown |=
+            vma->policy == REASON_POLICY_UNKNOWN && !object_knows_policy_at(object, vma->offset);
         if (vma->policy == REASON_NONE)
             forget_policies_at(object, vma->offset);
     }

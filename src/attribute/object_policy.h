@@ -14,6 +14,9 @@
 /* Remembers a policy of [start, end). Return: 0 or -ENOMEM. */
 int object_note_policy(struct object *object, uint64_t start, uint64_t end, enum reason reason);
 
+/* Has anybody who maps it from this offset on shown its policy? */
+bool object_knows_policy_at(const struct object *object, uint64_t offset);
+
 /* Takes what the windows show now. Return: 0 or -ENOMEM. */
 int object_follow_policies(struct object *object);
 

@@ -201,14 +201,21 @@ static void object_find_wanted(struct object *object, double min_share, uint64_t
     }
 }
 
-/* Policies that were never read count for every mapper. */
+/* Threads' policies count for every mapper; of the memory's, one mapper for each offset tells. */
 static void object_tell_mappers(struct object *object)
 {
-    for (size_t i = 0; i < object->n_windows; i++) {
-        struct space *space = object->windows[i].space;
+    uint64_t told_offset = UINT64_MAX;
 
-        space->shared_claims = true;
-        space->shared_policy_wanted |= object->windows[i].vma->policy == REASON_POLICY_UNKNOWN;
+    for (size_t i = 0; i < object->n_windows; i++) {
+        const struct window *window = &object->windows[i];
+        uint64_t offset = window->vma->offset;
+
+        window->space->shared_claims = true;
+        if (offset == told_offset || window->vma->policy != REASON_POLICY_UNKNOWN ||
+            object_knows_policy_at(object, offset))
+            continue;
+        window->space->shared_policy_wanted = true;
+        told_offset = offset;
     }
 }
 

@@ -12,8 +12,7 @@ struct range *slab_find(const struct space *space, uint64_t addr)
     return space_find_ranked(space, addr, SLAB_RANK);
 }
 
-/* Does the group of 8 MiB around addr, if there is one, let its memory go along? */
-static bool small_agrees(const struct space *space, uint64_t addr, int node)
+bool slab_takes(const struct space *space, uint64_t addr, int node)
 {
     const struct range *small = space_find_ranked(space, addr, 1);
 
@@ -40,7 +39,7 @@ bool slab_next(const struct space *space, const struct range *slab, int node, ui
 
     while (addr < slab->end) {
         uint64_t end = piece_end(slab, addr);
-        bool mine = !space_find_range(space, addr) && small_agrees(space, addr, node);
+        bool mine = !space_find_range(space, addr) && slab_takes(space, addr, node);
 
         if (found && (!mine || end - start > limit))
             break;

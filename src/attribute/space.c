@@ -203,8 +203,9 @@ static int space_count_access(struct space *space, const struct vma *vma,
     if (r)
         return r;
     slab = slab_find(space, access->addr);
-    r = space_get_range(space, vma, access->addr, slab,
-                        known && !space->ranges_only ? GRAIN_NONE : grain, &range, madep);
+    /* What no slab stands for would be lost without a range. */
+    known = known && !space->ranges_only && slab_takes(space, access->addr, node);
+    r = space_get_range(space, vma, access->addr, slab, known ? GRAIN_NONE : grain, &range, madep);
     if (r)
         return r;
     /* Where the pages of a new range lie is known from its slab, until they are asked for. */

@@ -32,6 +32,20 @@ static const bool *allowed_nodes(const struct candidate *candidate)
     return candidate->object ? candidate->object->mems_allowed : candidate->target->mems_allowed;
 }
 
+static bool policy_is_fresh(const struct decide_env *env, const struct space *space)
+{
+    uint64_t most = DECIDE_POLICY_ROUNDS * env->config->interval_nsec +
+                    DECIDE_POLICY_COST_FACTOR * space->policy_cost_nsec;
+
+    return space->policy_read_nsec && env->now - space->policy_read_nsec <= most;
+}
+
+/* A policy that is known, and not the default one. */
+static bool is_wish(enum reason policy)
+{
+    return policy != REASON_NONE && policy != REASON_POLICY_UNKNOWN;
+}
+
 /* Its owner's wishes come before any evidence. */
 static enum reason judge_policy(const struct candidate *candidate, const struct range *range)
 {
@@ -41,12 +55,23 @@ static enum reason judge_policy(const struct candidate *candidate, const struct 
         return REASON_GONE;
     if (candidate->vma->kind != REASON_NONE)
         return candidate->vma->kind;
-    if (candidate->vma->policy != REASON_NONE)
+    if (is_wish(candidate->vma->policy))
         return candidate->vma->policy;
-    if (candidate->owned != REASON_NONE)
+    if (is_wish(candidate->owned))
         return candidate->owned;
     if (range->bound_thread || thread_mask_overlaps(&range->threads, &space->own_policy))
         return REASON_THREAD_POLICY;
+    return REASON_NONE;
+}
+
+/* What would move must wait for what its owner may have wished; it holds up nothing else. */
+static enum reason judge_unknown(const struct decide_env *env, const struct candidate *candidate,
+                                 const struct range *range)
+{
+    const struct space *space = candidate->space;
+
+    if (candidate->vma->policy != REASON_NONE || candidate->owned != REASON_NONE)
+        return REASON_POLICY_UNKNOWN;
     if (thread_mask_overlaps(&range->threads, &space->overdue_policy))
         return REASON_POLICY_UNKNOWN;
     /*
@@ -56,7 +81,7 @@ static enum reason judge_policy(const struct candidate *candidate, const struct 
     if (candidate->evidence && candidate->evidence != candidate->range &&
         thread_mask_overlaps(&candidate->range->threads, &space->unknown_policy))
         return REASON_POLICY_UNKNOWN;
-    return REASON_NONE;
+    return policy_is_fresh(env, acting_space(candidate)) ? REASON_NONE : REASON_POLICY_UNKNOWN;
 }
 
 static enum reason judge_state(const struct candidate *candidate, const struct range *range,
@@ -129,14 +154,6 @@ static enum reason judge_gain(const struct decide_env *env, const struct candida
     return REASON_NONE;
 }
 
-static bool policy_is_fresh(const struct decide_env *env, const struct space *space)
-{
-    uint64_t most = DECIDE_POLICY_ROUNDS * env->config->interval_nsec +
-                    DECIDE_POLICY_COST_FACTOR * space->policy_cost_nsec;
-
-    return space->policy_read_nsec && env->now - space->policy_read_nsec <= most;
-}
-
 /* Said last, since it is only found out where memory is to be moved. */
 static enum reason judge_mappers(const struct candidate *candidate)
 {
@@ -187,8 +204,8 @@ enum reason decide_range(const struct decide_env *env, const struct candidate *c
         reason = judge_gain(env, candidate, &range, move);
     if (reason == REASON_NONE)
         reason = judge_mappers(candidate);
-    if (reason == REASON_NONE && !policy_is_fresh(env, acting_space(candidate)))
-        reason = REASON_POLICY_UNKNOWN;
+    if (reason == REASON_NONE)
+        reason = judge_unknown(env, candidate, &range);
     return reason;
 }
 

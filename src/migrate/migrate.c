@@ -214,13 +214,16 @@ static int submission_add(struct submission *submission, const struct move *move
     return 0;
 }
 
-/* A slab goes in pieces that fit into a request, each with its part of what was planned. */
+/*
+ * A slab goes in pieces that fit into a request, each with its part of what was planned. Whose it
+ * is is asked by the node that its threads run on, which may have no memory and not be the target.
+ */
 static int submission_add_slab(struct submission *submission, const struct move *move)
 {
     uint64_t start = move->start, end;
-    int r = 0;
+    int r = 0, node = slab_node(submission->space, submission->range);
 
-    while (!r && slab_next(submission->space, submission->range, move->node,
+    while (!r && slab_next(submission->space, submission->range, node,
                            batch_bytes(submission->migrate), &start, &end)) {
         struct move piece = *move;
 

@@ -78,7 +78,13 @@ static void check_load(struct sim_play *play, unsigned load)
     note_row(play, &none.sums, &numabd.sums);
 }
 
-/* Without a filter, what one pass has no budget for waits longer than numabd may let it wait. */
+/*
+ * Its hot set moves, and what a VMA's users do is learned from samples: at what cpu_budget allows
+ * here, some of a thousand VMAs have none in the first passes. Later than elsewhere by so many
+ * passes.
+ */
+#define SERVER_LATER_MOST 4
+
 static void filter_over_a_server(struct sim_play *play)
 {
     const struct sim_trial_result none = run_trial(play, SIM_TRIAL_SERVER, SCAN_FILTER_NONE, false);
@@ -87,7 +93,7 @@ static void filter_over_a_server(struct sim_play *play)
     const struct sim_coverage_sums *sums = &numabd.sums;
 
     check_none(play, &none.sums);
-    check_covers(play, sums, 1 + LATER_MOST);
+    check_covers(play, sums, none.sums.longest_wait + SERVER_LATER_MOST);
     SIM_CHECK(play, (double)sums->missed_bytes <= SERVER_MISSED_MOST * (double)sums->touched_bytes,
               "%.1f GiB", gib(sums->missed_bytes));
     SIM_CHECK(play, (double)sums->scanned_bytes <= SERVER_MOST * (double)none.sums.scanned_bytes,

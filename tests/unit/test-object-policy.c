@@ -32,7 +32,25 @@ static void set_default(struct space *space)
         space->vmas.items[i].policy = REASON_NONE;
 }
 
-static void mapper_whose_policy_was_not_read_holds_up_all(void **state)
+#define UPPER_B "50000000-52000000 rw-s 01000000 00:01 77 /dev/zero (deleted)\n"
+
+/* Both show the policy at the same offset: 500 processes need not be read for one segment. */
+static void one_mapper_tells_for_all_that_map_from_the_same_offset(void **state)
+{
+    struct object_rig rig;
+    struct object *object;
+
+    (void)state;
+    object_rig_init(&rig, NULL);
+    object_rig_map(&rig, A, WHOLE_A);
+    set_default(object_rig_map(&rig, B, WHOLE_B));
+    object = object_rig_at(&rig, A, 0x10000000);
+    assert_int_equal(object_follow_policies(object), 0);
+    assert_int_equal(object_policy(object, 0, 2 * M), REASON_NONE);
+    object_rig_deinit(&rig);
+}
+
+static void part_whose_policy_was_not_read_holds_up_all(void **state)
 {
     struct object_rig rig;
     struct object *object;
@@ -41,7 +59,7 @@ static void mapper_whose_policy_was_not_read_holds_up_all(void **state)
     (void)state;
     object_rig_init(&rig, NULL);
     set_default(object_rig_map(&rig, A, WHOLE_A));
-    b = object_rig_map(&rig, B, WHOLE_B);
+    b = object_rig_map(&rig, B, UPPER_B);
     object = object_rig_at(&rig, A, 0x10000000);
     assert_int_equal(object_follow_policies(object), 0);
     assert_int_equal(object_policy(object, 0, 2 * M), REASON_POLICY_UNKNOWN);
@@ -115,7 +133,8 @@ static void many_policies_become_one_that_covers_all(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(mapper_whose_policy_was_not_read_holds_up_all),
+        cmocka_unit_test(one_mapper_tells_for_all_that_map_from_the_same_offset),
+        cmocka_unit_test(part_whose_policy_was_not_read_holds_up_all),
         cmocka_unit_test(part_that_was_bound_stays_bound),
         cmocka_unit_test(default_policy_at_the_same_start_ends_it),
         cmocka_unit_test(many_policies_become_one_that_covers_all),
