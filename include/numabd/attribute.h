@@ -39,10 +39,10 @@
 /*
  * All ranges and groups of all spaces: the fine ones, of 2 and 8 MiB, and the coarse ones. Bytes
  * each, measured: 450 when used from one node, 520 from two, 640 from four, 900 from eight; a slab
- * that no sample fell into takes 360. Fine ones are for what is not decided yet: 76 GiB at a time.
+ * that no sample fell into takes 360. Fine ones are for what is not decided yet: 64 GiB at a time.
  * Coarse ones hold 1.5 TiB at a time, and the next part when that lies well.
  */
-#define FINE_MAX 49152
+#define FINE_MAX 40960
 #define COARSE_MAX 65536
 #define RANGES_MAX (FINE_MAX + COARSE_MAX)
 

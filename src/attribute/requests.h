@@ -58,26 +58,27 @@ struct policy_request {
 /* What a request asks of one range. */
 struct residency_range {
     uint64_t start, end;
-    uint8_t rank;        /* of the range; else it is a slab, whose pages are chosen already */
     uint64_t page_bytes; /* of its mapping: the base page, or a hugetlb page of any size */
+    uint32_t chosen;     /* in: of a slab: its part of chosen[], n of them */
+    uint32_t first, n;   /* out: its part of pages[] and status[] */
+    uint8_t rank;        /* of the range; if not 0 it is a slab, whose pages are chosen already */
     bool look;           /* in: the page table is looked at first */
     bool dense;          /* out: that has shown nothing but base pages, all present */
-    size_t chosen;       /* in: of a slab: its part of chosen[], n of them */
-    size_t first, n;     /* out: its part of pages[] and status[] */
 };
 
 struct residency_request {
     struct request request;
     uint64_t asked_nsec;
     unsigned turn; /* which of the pages are looked at */
-    struct residency_range ranges[RESIDENCY_RANGES_MAX];
+    /* As many as are due, at most RESIDENCY_RANGES_MAX, and RESIDENCY_PAGES_PER_RANGE of each: */
+    struct residency_range *ranges;
     size_t n_ranges;
-    void *chosen[RESIDENCY_RANGES_MAX * RESIDENCY_PAGES_PER_RANGE]; /* for slabs */
+    uint16_t *chosen; /* for slabs: numbers of pages inside of them */
     size_t n_chosen;
     int look_r;     /* out: 0, or why the page table was not looked at (attribute/pagemap.h) */
     size_t n_looks; /* out: scans made */
-    void *pages[RESIDENCY_RANGES_MAX * RESIDENCY_PAGES_PER_RANGE];
-    int status[RESIDENCY_RANGES_MAX * RESIDENCY_PAGES_PER_RANGE];
+    void **pages;
+    int *status;
     size_t n_pages;
 };
 

@@ -95,9 +95,10 @@ static struct residency_range residency_range_of(const struct residency_request 
 static bool residency_choose_slab(struct residency_request *residency, const struct space *space,
                                   const struct range *slab, struct residency_range *asked)
 {
-    asked->chosen = residency->n_chosen;
-    asked->n = slab_choose_pages(space, slab, residency->request.host.page_bytes, residency->turn,
-                                 &residency->chosen[asked->chosen], RESIDENCY_PAGES_PER_RANGE);
+    asked->chosen = (uint32_t)residency->n_chosen;
+    asked->n = (uint32_t)slab_choose_pages(space, slab, residency->request.host.page_bytes,
+                                           residency->turn, &residency->chosen[asked->chosen],
+                                           RESIDENCY_PAGES_PER_RANGE);
     residency->n_chosen += asked->n;
     return asked->n > 0;
 }
@@ -111,6 +112,20 @@ static void residency_request_add(struct residency_request *residency, const str
         residency->ranges[residency->n_ranges++] = asked;
 }
 
+/* Many processes may have one out at a time, and most of them little to ask for. */
+static int residency_request_reserve(struct residency_request *residency, size_t n_ranges)
+{
+    size_t n_pages = n_ranges * RESIDENCY_PAGES_PER_RANGE;
+
+    residency->ranges = calloc(n_ranges, sizeof *residency->ranges);
+    residency->chosen = calloc(n_pages, sizeof *residency->chosen);
+    residency->pages = calloc(n_pages, sizeof *residency->pages);
+    residency->status = calloc(n_pages, sizeof *residency->status);
+    return residency->ranges && residency->chosen && residency->pages && residency->status
+               ? 0
+               : -ENOMEM;
+}
+
 static int residency_request_fill(struct residency_request *residency, struct space *space,
                                   uint64_t now)
 {
@@ -120,8 +135,13 @@ static int residency_request_fill(struct residency_request *residency, struct sp
     if (due_add(&due, space, space->ranges, n_ranges, now) < 0 ||
         due_add(&due, space, space->groups[SLAB_LEVEL], n_ranges, now) < 0)
         return -ENOMEM;
+    if (!due.n)
+        return 0;
     if (due.n > RESIDENCY_RANGES_MAX)
         qsort(due.items, due.n, sizeof *due.items, by_age);
+    if (residency_request_reserve(residency,
+                                  due.n < RESIDENCY_RANGES_MAX ? due.n : RESIDENCY_RANGES_MAX) < 0)
+        return -ENOMEM;
     for (size_t i = 0; i < due.n; i++) {
         if (i < RESIDENCY_RANGES_MAX)
             residency_request_add(residency, space, due.items[i]);
@@ -135,7 +155,7 @@ int residency_request_new(struct residency_request **requestp, struct space *spa
                           const struct host *host, uint64_t now, const struct work_ops *ops,
                           void *owner)
 {
-    struct residency_request *residency = malloc(sizeof *residency);
+    struct residency_request *residency = calloc(1, sizeof *residency);
     int r;
 
     if (!residency)
@@ -146,15 +166,13 @@ int residency_request_new(struct residency_request **requestp, struct space *spa
         .pid = space->pid,
         .generation = space->generation,
     };
-    residency->n_ranges = residency->n_chosen = residency->n_pages = residency->n_looks = 0;
-    residency->look_r = 0;
     residency->asked_nsec = now;
     /* A hash of the second: at steady rounds a plain count would soon come back to the same pages.
      */
     residency->turn = (unsigned)(now / NSEC_PER_SEC) * 2654435761U >> 16;
     r = residency_request_fill(residency, space, now);
     if (r < 0 || !residency->n_ranges) {
-        free(residency);
+        residency_request_free(&residency->request.work);
         return r < 0 ? r : RESIDENCY_NOTHING_DUE;
     }
     *requestp = residency;
@@ -196,7 +214,13 @@ void residency_request_note(const struct residency_request *residency, struct sp
 
 void residency_request_free(struct work *work)
 {
-    free(work);
+    struct residency_request *residency = (struct residency_request *)work;
+
+    free(residency->ranges);
+    free(residency->chosen);
+    free(residency->pages);
+    free(residency->status);
+    free(residency);
 }
 
 /* After a look that found it dense some queries are made without; not where pages are missing. */

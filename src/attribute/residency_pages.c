@@ -5,8 +5,6 @@
  * numa_maps tells its size, so there is nothing to look at. Ranges are taken in ascending order, so
  * that neighbours are looked at together.
  */
-#include <string.h>
-
 #include "attribute/pagemap.h"
 #include "attribute/requests.h"
 
@@ -21,9 +19,10 @@ static int by_address(const void *left, const void *right)
 static void residency_choose(struct residency_request *residency, struct residency_range *range,
                              const struct page_runs *runs, size_t page_bytes)
 {
-    range->first = residency->n_pages;
-    range->n = page_runs_choose(runs, range->start, range->end, page_bytes, residency->turn,
-                                &residency->pages[range->first], RESIDENCY_PAGES_PER_RANGE);
+    range->first = (uint32_t)residency->n_pages;
+    range->n =
+        (uint32_t)page_runs_choose(runs, range->start, range->end, page_bytes, residency->turn,
+                                   &residency->pages[range->first], RESIDENCY_PAGES_PER_RANGE);
     residency->n_pages += range->n;
 }
 
@@ -95,10 +94,12 @@ static bool residency_share_page(struct residency_range *ranges, size_t i)
 static void residency_take_chosen(struct residency_request *residency,
                                   struct residency_range *range)
 {
-    range->first = residency->n_pages;
-    memcpy(&residency->pages[range->first], &residency->chosen[range->chosen],
-           range->n * sizeof *residency->pages);
-    residency->n_pages += range->n;
+    size_t page_bytes = residency->request.host.page_bytes;
+
+    range->first = (uint32_t)residency->n_pages;
+    for (uint32_t i = 0; i < range->n; i++)
+        residency->pages[residency->n_pages++] =
+            (void *)(uintptr_t)(range->start + residency->chosen[range->chosen + i] * page_bytes);
 }
 
 void residency_request_choose(struct residency_request *residency)

@@ -88,7 +88,7 @@ static size_t slab_pieces(const struct space *space, const struct range *slab, i
 }
 
 size_t slab_choose_pages(const struct space *space, const struct range *slab, uint64_t page_bytes,
-                         unsigned turn, void **pages, size_t n)
+                         unsigned turn, uint16_t *pages, size_t n)
 {
     /* One more where the slab begins inside of 2 MiB. */
     uint64_t starts[(RANGE_BYTES << 2 * (SLAB_LEVEL + 1)) / RANGE_BYTES + 1];
@@ -99,7 +99,7 @@ size_t slab_choose_pages(const struct space *space, const struct range *slab, ui
         uint64_t n_pages = (end - start) / page_bytes, per = (n + n_pieces - 1) / n_pieces;
         uint64_t page = n_pages ? (n_pages * (i / n_pieces) / per + turn) % n_pages : 0;
 
-        pages[i] = (void *)(uintptr_t)(start + page * page_bytes);
+        pages[i] = (uint16_t)((start - slab->start) / page_bytes + page);
     }
     return n_pieces ? n : 0;
 }

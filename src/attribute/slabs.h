@@ -30,7 +30,8 @@ int slab_node(const struct space *space, const struct range *slab);
 
 /*
  * n pages of what it stands for, spread evenly over it and shifted by `turn` in each 2 MiB, so that
- * repeats see others. Return: n, or 0 when it stands for nothing.
+ * repeats see others; by their numbers inside of the slab. Return: n, or 0 when it stands for
+ * nothing.
  */
 size_t slab_choose_pages(const struct space *space, const struct range *slab, uint64_t page_bytes,
-                         unsigned turn, void **pages, size_t n);
+                         unsigned turn, uint16_t *pages, size_t n);

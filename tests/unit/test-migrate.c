@@ -308,6 +308,7 @@ static struct range *make_slab(struct bed *bed)
         HASH_DEL(space->ranges, range);
         range_free(range);
     }
+    slab->claim = (struct claim){.node = 0, .n_passes = CLAIM_PASSES};
     return slab;
 }
 
