@@ -39,7 +39,7 @@
 /*
  * All ranges and groups of all spaces: the fine ones, of 2 and 8 MiB, and the coarse ones. Bytes
  * each, measured: 450 when used from one node, 520 from two, 640 from four, 900 from eight; a slab
- * that no sample fell into takes 360. Fine ones are for what is not decided yet: 64 GiB at a time.
+ * that no sample fell into takes 360. Fine ones are for what is not decided yet: 63 GiB at a time.
  * Coarse ones hold 1.5 TiB at a time, and the next part when that lies well.
  */
 #define FINE_MAX 40960
