@@ -150,7 +150,9 @@ static struct sampler *make_sampler(struct world *world, unsigned mask)
 
 static void round_at(struct sampler *sampler, uint64_t second)
 {
-    const struct sample_round round = {.now = second * NSEC_PER_SEC};
+    static const struct sample_target target = {.pid = 4711};
+    const struct sample_round round = {
+        .now = second * NSEC_PER_SEC, .targets = &target, .n_targets = 1};
 
     assert_int_equal(sampler_round(sampler, &round), 0);
 }
@@ -228,6 +230,37 @@ static void spare_steps_in_and_out(void **state)
     round_at(sampler, 21);
     assert_int_equal(world.n_freed[1], 1);
     assert_int_equal(world.n_lines, 2);
+}
+
+/*
+ * Named after the bug: where files ran out a source could be made each time, failed at its first
+ * targets, and said each time that it samples again and dropped out.
+ */
+static void source_that_fails_at_its_targets_is_said_once(void **state)
+{
+    struct world world = {.fd = -1};
+    CLEANUP(sampler_freep) struct sampler *sampler = make_sampler(&world, 1);
+    const struct sample_round nobody = {.now = 700 * NSEC_PER_SEC};
+
+    (void)state;
+    round_at(sampler, 2);
+    assert_int_equal(world.n_lines, 0);
+    world.round_r[0] = SOURCE_UNAVAILABLE;
+    for (uint64_t second = 3; second < 600; second++)
+        round_at(sampler, second);
+    assert_true(world.n_made[0] > 5);
+    assert_int_equal(world.n_lines, 1);
+    assert_string_equal(world.line, "hardware dropped out: ring 0 is gone");
+    /* Without targets it has nothing to fail at. */
+    world.round_r[0] = 0;
+    assert_int_equal(sampler_round(sampler, &nobody), 0);
+    assert_int_equal(world.n_lines, 1);
+    round_at(sampler, 1300);
+    assert_string_equal(world.line, "hardware samples again");
+    world.round_r[0] = SOURCE_UNAVAILABLE;
+    round_at(sampler, 1400);
+    assert_int_equal(world.n_lines, 3);
+    assert_string_equal(world.line, "hardware dropped out: ring 0 is gone");
 }
 
 static void retries_are_doubled_up_to_ten_minutes(void **state)
@@ -445,6 +478,7 @@ int main(void)
         cmocka_unit_test(another_scope_makes_sources_anew),
         cmocka_unit_test(spare_is_not_made_beside_a_better_one),
         cmocka_unit_test(spare_steps_in_and_out),
+        cmocka_unit_test(source_that_fails_at_its_targets_is_said_once),
         cmocka_unit_test(retries_are_doubled_up_to_ten_minutes),
         cmocka_unit_test(retries_are_doubled_after_a_long_success),
         cmocka_unit_test(source_that_comes_back_is_made_for_the_full_rate),
