@@ -89,6 +89,38 @@ static void offline_cpu_is_left_out_and_comes_back(void **state)
     scope_rig_deinit(&rig);
 }
 
+/*
+ * Named after the bug: the online list was the same in both rounds, and the CPU was not sampled
+ * again until a target came or went.
+ */
+static void cpu_that_came_back_between_two_rounds_is_sampled_again(void **state)
+{
+    struct fake_perf_event *before, *after;
+    struct scope_rig rig;
+
+    (void)state;
+    open_rig(&rig);
+    scope_rig_target(&rig, 100, "/a", 5);
+    for (int i = 0; i < 15; i++)
+        one_round(&rig);
+    before = fake_perf_find(&rig.perf, "/cg/a", 0, 1);
+    assert_int_equal(fake_perf_find(&rig.perf, "/cg/a", 0, 2)->id, before->id + 2);
+    fake_perf_bounce(&rig.perf, 1);
+    scope_rig_sample(&rig, before, 7);
+    for (int i = 0; i < 12; i++)
+        one_round(&rig);
+    after = fake_perf_find(&rig.perf, "/cg/a", 0, 1);
+    assert_non_null(after);
+    assert_int_not_equal(after->id, before->id);
+    assert_false(after->detached);
+    assert_int_equal(fake_perf_count(&rig.perf, "/cg/a", 0, -2), RIG_CPUS);
+    /* What it took before it went is not lost; the other CPUs' events are those of before. */
+    scope_rig_read(&rig);
+    assert_int_equal(rig.n_seen, 1);
+    assert_int_equal(fake_perf_find(&rig.perf, "/cg/a", 0, 2)->id, before->id + 2);
+    scope_rig_deinit(&rig);
+}
+
 static void unreadable_online_list_means_all(void **state)
 {
     struct scope_rig rig;
@@ -401,6 +433,7 @@ int main(void)
         cmocka_unit_test(refusal_at_the_start_is_told),
         cmocka_unit_test(no_cpu_is_left),
         cmocka_unit_test(offline_cpu_is_left_out_and_comes_back),
+        cmocka_unit_test(cpu_that_came_back_between_two_rounds_is_sampled_again),
         cmocka_unit_test(unreadable_online_list_means_all),
         cmocka_unit_test(large_machine_does_not_hold_up_the_loop),
         cmocka_unit_test(failed_cpu_is_tried_ever_more_seldom),

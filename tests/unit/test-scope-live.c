@@ -25,6 +25,7 @@
 #include "numabd/host.h"
 #include "sample/scope/cgroup_mounts.h"
 #include "sample/scope/perf_scope.h"
+#include "sample/scope/scope_cpus.h"
 #include "util/cleanup.h"
 #include "util/nsec.h"
 #include "util/procfs.h"
@@ -252,6 +253,35 @@ static void test_whole_system(void **state)
     live_close(&live);
 }
 
+/* By it a CPU that was offline for a moment is told from one that never was. */
+static void test_time_of_a_ring_owner_goes_on(void **state)
+{
+    const struct source_options *options;
+    struct scope_events events = {.kernel = perf_kernel_live(), .epoll_fd = -1};
+    struct scope_cpus cpus = {0};
+    struct live live;
+    int cpu = 0;
+
+    (void)state;
+    live_open(&live, SAMPLE_SCOPE_SYSTEM);
+    options = &live.options;
+    assert_int_equal(scope_cpus_init(&cpus, NULL, options->n_cpu_ids), 0);
+    assert_int_equal(scope_cpus_see(&cpus, NULL), 0);
+    cpus.ring_bytes = (size_t)sysconf(_SC_PAGESIZE);
+    while (scope_cpus_ring(&cpus, &events, cpu)) /* it is offline */
+        assert_true(++cpu < options->n_cpu_ids);
+    for (int i = 0; i < 2; i++) {
+        assert_false(scope_cpus_has_died(&cpus, &events, cpu, nsec_now()));
+        usleep(1200 * 1000);
+    }
+    assert_false(scope_cpus_has_died(&cpus, &events, cpu, nsec_now()));
+    /* Had it stood still since, in a longer time, it would be told. */
+    assert_true(scope_cpus_has_died(&cpus, &events, cpu, nsec_now() + 100 * NSEC_PER_SEC));
+    scope_cpus_deinit(&cpus, &events);
+    scope_events_deinit(&events);
+    live_close(&live);
+}
+
 /* Named after the bug that it would be: an event whose thread has ended is readable for ever. */
 static void test_ended_thread_does_not_keep_epoll_busy(void **state)
 {
@@ -336,6 +366,7 @@ int main(void)
         cmocka_unit_test(test_cgroup),
         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_whole_system),
+        cmocka_unit_test(test_time_of_a_ring_owner_goes_on),
         cmocka_unit_test(test_ended_thread_does_not_keep_epoll_busy),
         cmocka_unit_test(test_exec_by_another_thread_does_not_end_sampling),
     };

@@ -147,6 +147,7 @@ int scope_events_open_owner(struct scope_events *events, int cpu, struct scope_r
         .size = sizeof attr,
         .config = PERF_COUNT_SW_DUMMY,
         .sample_type = PERF_SAMPLE_IDENTIFIER,
+        .read_format = PERF_KERNEL_READ_FORMAT,
         .exclude_kernel = model->exclude_kernel,
         .use_clockid = model->use_clockid,
         .clockid = model->clockid,

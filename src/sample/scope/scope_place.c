@@ -355,6 +355,12 @@ int scope_place_sync(struct scope_place *place, const struct scope_sync *sync)
     return r < 0 ? r : 0;
 }
 
+void scope_place_retire_cpu(struct scope_place *place, struct scope_events *events, int cpu)
+{
+    if (place->type != SCOPE_PLACE_THREAD)
+        slot_retire(place, events, (size_t)cpu);
+}
+
 void scope_place_shrink(struct scope_place *place, const struct scope_sync *sync, size_t n_files)
 {
     unsigned n_before = sync->events->n_open;

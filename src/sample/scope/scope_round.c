@@ -1,7 +1,7 @@
 /*
  * A round goes through these steps:
  *
- *     look    which CPUs are online, in which cgroups the targets are
+ *     look    which CPUs are online, in which cgroups the targets are; which events died with a CPU
  *     plan    which places cover them (scope_plan.c)
  *     apply   drop places that are not wanted, open and re-rate those that are (scope_place.c), in
  *             slices: the reads after the round go on where it stopped
@@ -319,15 +319,28 @@ void scope_go_on(struct perf_scope *scope)
         (void)scope_apply(scope, &failure);
 }
 
-static void scope_account(struct perf_scope *scope, uint64_t now)
+static void scope_retire_cpu(struct perf_scope *scope, int cpu)
+{
+    struct scope_place *place, *next;
+
+    HASH_ITER (hh, scope->places, place, next)
+        scope_place_retire_cpu(place, &scope->events, cpu);
+}
+
+/* What is read here interrupts each CPU: seldom, and all at once. */
+static void scope_account(struct perf_scope *scope)
 {
     struct scope_event *event, *next;
 
-    if (now - scope->accounted_nsec < ACCOUNT_NSEC)
+    if (scope->now - scope->accounted_nsec < ACCOUNT_NSEC)
         return;
-    scope->accounted_nsec = now;
+    scope->accounted_nsec = scope->now;
     HASH_ITER (hh, scope->events.by_id, event, next)
         scope_event_account(&scope->events, event);
+    for (int cpu = 0; cpu < scope->cpus.n; cpu++)
+        if (scope_cpus_has_died(&scope->cpus, &scope->events, cpu, scope->now))
+            scope_retire_cpu(scope, cpu);
+    scope_cpus_sweep(&scope->cpus, &scope->events);
 }
 
 /* Nothing is open, and that will not mend itself. */
@@ -350,12 +363,12 @@ int perf_scope_round(struct perf_scope *scope, const struct sample_round *round,
     awake.n_targets = awake_targets(round, targets);
     awake.targets = targets;
     scope->now = round->now;
+    scope_account(scope);
     r = scope_look(scope);
     scope->facts.cpu = scope_first_cpu(scope);
     if (r == 0)
         r = scope_follow(scope, &awake, &failure);
     if (r < 0)
         return r;
-    scope_account(scope, round->now);
     return is_hopeless(scope, &failure) ? scope_refuse(scope, &failure, reason) : 0;
 }
