@@ -6,7 +6,7 @@
 #include "sample/perf/perf_kernel.h"
 
 #define FAKE_PERF_EVENTS 2048
-#define FAKE_PERF_CPUS 16
+#define FAKE_PERF_CPUS 64
 
 struct fake_perf_event {
     bool open;

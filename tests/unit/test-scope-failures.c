@@ -153,8 +153,9 @@ static void large_machine_does_not_hold_up_the_loop(void **state)
 {
     enum {
         N_CGROUPS = 16,
+        N_CPUS = 16,
         N_KINDS = 6,
-        N_EVENTS = N_CGROUPS * FAKE_PERF_CPUS * N_KINDS
+        N_EVENTS = N_CGROUPS * N_CPUS * N_KINDS
     };
     char names[N_CGROUPS][8];
     struct scope_rig rig;
@@ -162,7 +163,7 @@ static void large_machine_does_not_hold_up_the_loop(void **state)
 
     (void)state;
     scope_rig_init(&rig);
-    rig.options.n_cpu_ids = FAKE_PERF_CPUS;
+    rig.options.n_cpu_ids = N_CPUS;
     fake_host_set_file(&rig.host, "sys/devices/system/cpu/online", "0-15\n");
     for (rig.n_kinds = 1; rig.n_kinds < N_KINDS; rig.n_kinds++)
         rig.kinds[rig.n_kinds] = rig.kinds[0];
@@ -399,6 +400,33 @@ static void files_run_out_altogether(void **state)
     scope_rig_deinit(&rig);
 }
 
+/*
+ * Named after the bug: 16 more CPUs lost their events in each round until the next try, so that a
+ * machine that had files for most of its CPUs was soon not sampled at all.
+ */
+static void files_for_most_cpus_do_for_these(void **state)
+{
+    struct scope_rig rig;
+
+    (void)state;
+    scope_rig_init(&rig);
+    rig.options.n_cpu_ids = FAKE_PERF_CPUS;
+    rig.options.scope = SAMPLE_SCOPE_SYSTEM;
+    fake_host_set_file(&rig.host, "sys/devices/system/cpu/online", "0-63\n");
+    assert_int_equal(scope_rig_open(&rig), 0);
+    scope_rig_target(&rig, 100, "/a", 50);
+    rig.perf.files_max = 2 * 60;
+    for (int i = 0; i < 100; i++) {
+        one_round(&rig);
+        assert_int_equal(fake_perf_count(&rig.perf, NULL, -1, -2), 60 - 16);
+    }
+    rig.perf.files_max = 0;
+    for (int i = 0; i < 100; i++)
+        one_round(&rig);
+    assert_int_equal(fake_perf_count(&rig.perf, NULL, -1, -2), FAKE_PERF_CPUS);
+    scope_rig_deinit(&rig);
+}
+
 static void ring_memory_runs_out(void **state)
 {
     struct scope_rig rig;
@@ -447,6 +475,7 @@ int main(void)
         cmocka_unit_test(permission_is_taken_away),
         cmocka_unit_test(files_run_out_for_cgroups),
         cmocka_unit_test(files_run_out_altogether),
+        cmocka_unit_test(files_for_most_cpus_do_for_these),
         cmocka_unit_test(ring_memory_runs_out),
         cmocka_unit_test(an_event_without_id_is_closed),
     };

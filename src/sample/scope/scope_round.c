@@ -261,6 +261,7 @@ static int scope_apply(struct perf_scope *scope, struct scope_failure *failure)
         .now = scope->now,
     };
     struct scope_place *place, *next;
+    uint64_t retry_nsec;
     int r;
 
     *failure = (struct scope_failure){0};
@@ -268,13 +269,16 @@ static int scope_apply(struct perf_scope *scope, struct scope_failure *failure)
     scope->unfinished = false;
     drop_unwanted(scope);
     HASH_ITER (hh, scope->places, place, next) {
+        retry_nsec = place->retry.at_nsec;
         r = scope_place_sync(place, &sync);
         if (r < 0)
             return r;
         remember(scope, place);
         if (place->failure.error && !is_shortage(failure))
             *failure = place->failure;
-        if (is_shortage(failure) && place->type == SCOPE_PLACE_SYSTEM)
+        /* Once for each time that it failed, not in each round until it is tried again. */
+        if (is_shortage(failure) && place->type == SCOPE_PLACE_SYSTEM &&
+            place->retry.at_nsec != retry_nsec)
             scope_place_shrink(place, &sync, FILES_KEPT_FREE);
         scope->unfinished = scope_events_is_spent(&scope->events);
         if (is_shortage(failure) || scope->unfinished)
