@@ -35,6 +35,7 @@ struct slot {
     bool wanted;
     bool failed; /* it was tried; `reason` says why it does not work */
     bool is_out; /* it failed, and that it samples again was not said yet */
+    bool lacks;  /* so it was said: it goes on with less */
     struct source_reason reason;
     uint64_t made_nsec; /* 0: not made since it failed */
     struct retry retry;
@@ -76,12 +77,14 @@ static void slot_postpone(struct slot *slot, uint64_t now)
     slot->failed = slot->is_out = true;
 }
 
-static void sampler_say(const struct sampler *sampler, const struct slot *slot, const char *what)
+/* `reason` NULL: none. */
+static void sampler_say(const struct sampler *sampler, const struct slot *slot, const char *what,
+                        const struct source_reason *reason)
 {
-    char line[sizeof slot->reason.text + 64];
+    char line[sizeof reason->text + 64];
 
-    snprintf(line, sizeof line, "%s %s%s%s", slot->kind->name, what, slot->failed ? ": " : "",
-             slot->failed ? slot->reason.text : "");
+    snprintf(line, sizeof line, "%s %s%s%s", slot->kind->name, what, reason ? ": " : "",
+             reason ? reason->text : "");
     sampler->options.log(sampler->options.userdata, line);
 }
 
@@ -312,8 +315,24 @@ static void slot_drop_out(struct sampler *sampler, struct slot *slot, uint64_t n
 
     source_deinit(&slot->source);
     slot_postpone(slot, now);
+    slot->lacks = false;
     if (!was_out)
-        sampler_say(sampler, slot, "dropped out");
+        sampler_say(sampler, slot, "dropped out", &slot->reason);
+}
+
+static void slot_tell_lack(struct sampler *sampler, struct slot *slot)
+{
+    const struct source_ops *ops = slot->source.ops;
+    struct source_reason reason;
+    bool lacks = ops->lacks && ops->lacks(slot->source.self, &reason);
+
+    if (lacks == slot->lacks)
+        return;
+    slot->lacks = lacks;
+    if (lacks)
+        sampler_say(sampler, slot, "goes on with less", &reason);
+    else
+        sampler_say(sampler, slot, "lacks nothing any more", NULL);
 }
 
 /*
@@ -329,11 +348,14 @@ static int slot_round(struct sampler *sampler, struct slot *slot, const struct s
         slot_drop_out(sampler, slot, round->now);
         return 0;
     }
-    if (!r && ops && slot->is_out && round->n_targets > 0) {
+    if (r || !ops)
+        return r;
+    if (slot->is_out && round->n_targets > 0) {
         slot->is_out = false;
-        sampler_say(sampler, slot, "samples again");
+        sampler_say(sampler, slot, "samples again", NULL);
     }
-    return r;
+    slot_tell_lack(sampler, slot);
+    return 0;
 }
 
 int sampler_round(struct sampler *sampler, const struct sample_round *round)

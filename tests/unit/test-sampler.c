@@ -22,6 +22,7 @@
 struct world {
     int make_r[3]; /* by kind: hardware, spare, guests */
     int round_r[3];
+    bool lacks;
     unsigned n_made[3], n_freed[3], n_rounds[3];
     char line[512];
     unsigned n_lines;
@@ -58,6 +59,14 @@ static int fake_drain(void *self)
     return 0;
 }
 
+static bool fake_lacks(void *self, struct source_reason *reason)
+{
+    const struct fake *fake = self;
+
+    snprintf(reason->text, sizeof(reason->text), "kind %u wants files", fake->kind);
+    return fake->world->lacks;
+}
+
 static const struct sample_counts *fake_counts(void *self)
 {
     return &((struct fake *)self)->counts;
@@ -78,6 +87,7 @@ static int fake_make(struct source *source, const struct source_options *options
                                           .round = fake_round,
                                           .drain = fake_drain,
                                           .counts = fake_counts,
+                                          .lacks = fake_lacks,
                                           .free = fake_free};
     struct world *world = options->sink.userdata;
     struct epoll_event event = {.events = EPOLLIN, .data.fd = world->fd};
@@ -261,6 +271,33 @@ static void source_that_fails_at_its_targets_is_said_once(void **state)
     round_at(sampler, 1400);
     assert_int_equal(world.n_lines, 3);
     assert_string_equal(world.line, "hardware dropped out: ring 0 is gone");
+}
+
+/* Named after the bug: only status told that files or permissions were missing for some events. */
+static void what_a_source_lacks_is_said_when_it_begins_and_ends(void **state)
+{
+    struct world world = {.fd = -1};
+    CLEANUP(sampler_freep) struct sampler *sampler = make_sampler(&world, 1);
+
+    (void)state;
+    for (uint64_t second = 2; second < 30; second++) {
+        world.lacks = second >= 10 && second < 20;
+        round_at(sampler, second);
+        if (second == 10)
+            assert_string_equal(world.line, "hardware goes on with less: kind 0 wants files");
+        assert_int_equal(world.n_lines, (second >= 10) + (second >= 20));
+    }
+    assert_string_equal(world.line, "hardware lacks nothing any more");
+    /* One that drops out lacks more than that, and says so by itself. */
+    world.lacks = true;
+    round_at(sampler, 30);
+    world.round_r[0] = SOURCE_UNAVAILABLE;
+    round_at(sampler, 31);
+    world.lacks = false;
+    world.round_r[0] = 0;
+    round_at(sampler, 40);
+    assert_string_equal(world.line, "hardware samples again");
+    assert_int_equal(world.n_lines, 5);
 }
 
 static void retries_are_doubled_up_to_ten_minutes(void **state)
@@ -479,6 +516,7 @@ int main(void)
         cmocka_unit_test(spare_is_not_made_beside_a_better_one),
         cmocka_unit_test(spare_steps_in_and_out),
         cmocka_unit_test(source_that_fails_at_its_targets_is_said_once),
+        cmocka_unit_test(what_a_source_lacks_is_said_when_it_begins_and_ends),
         cmocka_unit_test(retries_are_doubled_up_to_ten_minutes),
         cmocka_unit_test(retries_are_doubled_after_a_long_success),
         cmocka_unit_test(source_that_comes_back_is_made_for_the_full_rate),

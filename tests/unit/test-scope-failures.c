@@ -361,6 +361,34 @@ static void permission_is_taken_away(void **state)
     scope_rig_deinit(&rig);
 }
 
+/* Named after the bug: the one that was open went on, and nobody was told of the other. */
+static void permission_is_taken_away_from_new_targets(void **state)
+{
+    char text[128];
+    struct scope_rig rig;
+
+    (void)state;
+    open_rig(&rig);
+    scope_rig_target(&rig, 100, "/a", 5);
+    one_round(&rig);
+    assert_false(perf_scope_lacks(rig.scope, &rig.reason));
+    rig.perf.refuse_open = EACCES;
+    scope_rig_target(&rig, 200, "/b", 5);
+    for (int i = 0; i < 40; i++) {
+        one_round(&rig);
+        assert_true(perf_scope_lacks(rig.scope, &rig.reason));
+        assert_non_null(strstr(rig.reason.text, "CAP_PERFMON"));
+        assert_string_equal(scope_rig_describe(&rig, text),
+                            "1 cgroup, 4 events at 4 CPUs (some events are not permitted)");
+    }
+    rig.perf.refuse_open = 0;
+    for (int i = 0; i < 40; i++)
+        one_round(&rig);
+    assert_false(perf_scope_lacks(rig.scope, &rig.reason));
+    assert_string_equal(scope_rig_describe(&rig, text), "2 cgroups, 8 events at 4 CPUs");
+    scope_rig_deinit(&rig);
+}
+
 /* Two files for each of 4 CPUs do for the whole system, not for 4 cgroups. */
 static void files_run_out_for_cgroups(void **state)
 {
@@ -377,9 +405,15 @@ static void files_run_out_for_cgroups(void **state)
     assert_int_equal(fake_perf_count(&rig.perf, NULL, 0, -2), RIG_CPUS);
     assert_string_equal(scope_rig_describe(&rig, text),
                         "whole system, 4 events at 4 CPUs (open files or ring memory ran out)");
+    for (int i = 0; i < 40; i++) { /* also while the cgroups are tried again */
+        one_round(&rig);
+        assert_true(perf_scope_lacks(rig.scope, &rig.reason));
+        assert_non_null(strstr(rig.reason.text, "LimitNOFILE"));
+    }
     rig.perf.files_max = 0; /* the limit was raised */
-    one_round(&rig);
-    one_round(&rig);
+    for (int i = 0; i < 40; i++)
+        one_round(&rig);
+    assert_false(perf_scope_lacks(rig.scope, &rig.reason));
     assert_int_equal(fake_perf_count(&rig.perf, NULL, 0, -2), 4 * RIG_CPUS);
     assert_string_equal(scope_rig_describe(&rig, text), "4 cgroups, 16 events at 4 CPUs");
     scope_rig_deinit(&rig);
@@ -473,6 +507,7 @@ int main(void)
         cmocka_unit_test(thread_that_was_replaced_by_exec_is_opened_again),
         cmocka_unit_test(threads_cannot_be_listed),
         cmocka_unit_test(permission_is_taken_away),
+        cmocka_unit_test(permission_is_taken_away_from_new_targets),
         cmocka_unit_test(files_run_out_for_cgroups),
         cmocka_unit_test(files_run_out_altogether),
         cmocka_unit_test(files_for_most_cpus_do_for_these),

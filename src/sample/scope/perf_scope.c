@@ -266,9 +266,19 @@ static const char *note_text(const struct perf_scope *scope)
         [SCOPE_PLAN_MANY_THREADS] = "the targets have too many threads",
     };
 
-    if (scope->starved.delay_nsec && scope_has_whole_system(scope))
+    if (scope_failure_is_shortage(&scope->lack))
         return "open files or ring memory ran out";
+    if (scope->lack.error)
+        return "some events are not permitted";
     return texts[scope->note];
+}
+
+bool perf_scope_lacks(const struct perf_scope *scope, struct source_reason *reason)
+{
+    if (!scope->lack.error)
+        return false;
+    (void)scope_refuse(scope, &scope->lack, reason);
+    return true;
 }
 
 static void count_places(struct perf_scope *scope)

@@ -11,8 +11,14 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "sample/perf/perf_refusal.h"
 #include "util/array.h"
 #include "util/nsec.h"
+
+bool scope_failure_is_shortage(const struct scope_failure *failure)
+{
+    return failure->map || perf_refusal_is_shortage(failure->error);
+}
 
 static bool kind_is_clock(const struct perf_scope_event *kind)
 {

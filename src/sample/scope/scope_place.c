@@ -311,8 +311,8 @@ static int cgroup_look(struct scope_place *place, const struct scope_sync *sync,
 /* What the next CPU would answer too. */
 static bool is_of_the_place(const struct scope_failure *failure)
 {
-    return failure->map || perf_refusal_is_shortage(failure->error) ||
-           perf_refusal_is_denial(failure->error) || failure->error == ENOENT;
+    return scope_failure_is_shortage(failure) || perf_refusal_is_denial(failure->error) ||
+           failure->error == ENOENT;
 }
 
 static int place_sync_slots(struct scope_place *place, const struct scope_sync *sync, int dir_fd)

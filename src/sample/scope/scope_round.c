@@ -226,11 +226,6 @@ static int scope_plan(struct perf_scope *scope, const struct sample_round *round
     return r;
 }
 
-static bool is_shortage(const struct scope_failure *failure)
-{
-    return failure->map || perf_refusal_is_shortage(failure->error);
-}
-
 static void drop_unwanted(struct perf_scope *scope)
 {
     struct scope_place *place, *next;
@@ -274,14 +269,14 @@ static int scope_apply(struct perf_scope *scope, struct scope_failure *failure)
         if (r < 0)
             return r;
         remember(scope, place);
-        if (place->failure.error && !is_shortage(failure))
+        if (place->failure.error && !scope_failure_is_shortage(failure))
             *failure = place->failure;
         /* Once for each time that it failed, not in each round until it is tried again. */
-        if (is_shortage(failure) && place->type == SCOPE_PLACE_SYSTEM &&
+        if (scope_failure_is_shortage(failure) && place->type == SCOPE_PLACE_SYSTEM &&
             place->retry.at_nsec != retry_nsec)
             scope_place_shrink(place, &sync, FILES_KEPT_FREE);
         scope->unfinished = scope_events_is_spent(&scope->events);
-        if (is_shortage(failure) || scope->unfinished)
+        if (scope_failure_is_shortage(failure) || scope->unfinished)
             break;
     }
     scope_cpus_sweep(&scope->cpus, &scope->events);
@@ -296,6 +291,17 @@ bool scope_has_whole_system(const struct perf_scope *scope)
     return place;
 }
 
+/* A shortage lasts until the places that were given up for it fit again. */
+static void scope_note_lack(struct perf_scope *scope, const struct scope_failure *failure)
+{
+    if (scope->unfinished)
+        return;
+    if (scope_failure_is_shortage(failure) || perf_refusal_is_denial(failure->error))
+        scope->lack = *failure;
+    else if (!scope->starved.delay_nsec)
+        scope->lack = (struct scope_failure){0};
+}
+
 static int scope_follow(struct perf_scope *scope, const struct sample_round *round,
                         struct scope_failure *failure)
 {
@@ -304,10 +310,12 @@ static int scope_follow(struct perf_scope *scope, const struct sample_round *rou
     r = scope_plan(scope, round);
     if (r == 0)
         r = scope_apply(scope, failure);
-    if (r == 0 && !is_shortage(failure) && !scope->unfinished &&
+    if (r == 0 && !scope_failure_is_shortage(failure) && !scope->unfinished &&
         retry_is_due(&scope->starved, round->now))
         scope->starved = (struct retry){0};
-    if (r < 0 || !is_shortage(failure) || scope_has_whole_system(scope))
+    if (r == 0)
+        scope_note_lack(scope, failure);
+    if (r < 0 || !scope_failure_is_shortage(failure) || scope_has_whole_system(scope))
         return r;
     retry_failed(&scope->starved, round->now);
     r = scope_plan(scope, round);
@@ -351,7 +359,7 @@ static void scope_account(struct perf_scope *scope)
 static bool is_hopeless(const struct perf_scope *scope, const struct scope_failure *failure)
 {
     return scope->events.n_open == 0 &&
-           (is_shortage(failure) || perf_refusal_is_denial(failure->error));
+           (scope_failure_is_shortage(failure) || perf_refusal_is_denial(failure->error));
 }
 
 int perf_scope_round(struct perf_scope *scope, const struct sample_round *round,
