@@ -326,23 +326,30 @@ static void tell(FILE *out, const char *comma, unsigned n, const char *noun)
         fprintf(out, "%s%u %s%s", comma, n, noun, n == 1 ? "" : "s");
 }
 
-void perf_scope_describe(struct perf_scope *scope, char *text, size_t size)
+static void tell_events(FILE *out, const struct perf_scope_counts *counts)
 {
-    const struct perf_scope_counts *counts = perf_scope_counts(scope);
-    CLEANUP(fclosep) FILE *out = size > 0 ? fmemopen(text, size, "w") : NULL;
-
-    if (!out)
-        return;
-    if (counts->n_events == 0) {
-        fprintf(out, "no events");
-        return;
-    }
     fprintf(out, "%s", counts->whole_system ? "whole system" : "");
     tell(out, "", counts->n_cgroups, "cgroup");
     tell(out, counts->n_cgroups ? ", " : "", counts->n_threads, "thread");
     tell(out, counts->whole_system || counts->n_cgroups || counts->n_threads ? ", " : "",
          counts->n_events, "event");
     tell(out, " at ", counts->n_cpus, "CPU");
+}
+
+void perf_scope_describe(struct perf_scope *scope, char *text, size_t size)
+{
+    const struct perf_scope_counts *counts = perf_scope_counts(scope);
+    const unsigned n_skipped = scope_cpus_count_skipped(&scope->cpus);
+    CLEANUP(fclosep) FILE *out = size > 0 ? fmemopen(text, size, "w") : NULL;
+
+    if (!out)
+        return;
+    if (counts->n_events == 0)
+        fprintf(out, "no events");
+    else
+        tell_events(out, counts);
+    if (n_skipped)
+        fprintf(out, ", nothing at %u isolated CPU%s", n_skipped, n_skipped == 1 ? "" : "s");
     if (counts->note)
         fprintf(out, " (%s)", counts->note);
 }

@@ -102,6 +102,15 @@ unsigned scope_cpus_count_wanted(const struct scope_cpus *cpus)
     return n;
 }
 
+unsigned scope_cpus_count_skipped(const struct scope_cpus *cpus)
+{
+    unsigned n = 0;
+
+    for (int cpu = 0; cpu < cpus->n; cpu++)
+        n += cpus->items[cpu].skipped && cpus->items[cpu].online;
+    return n;
+}
+
 bool scope_cpus_has_died(struct scope_cpus *cpus, const struct scope_events *events, int cpu,
                          uint64_t now)
 {

@@ -40,6 +40,8 @@ bool scope_cpus_is_usable(const struct scope_cpus *cpus, int cpu, uint64_t now);
 /* Online and not skipped, whatever was refused. */
 bool scope_cpus_is_wanted(const struct scope_cpus *cpus, int cpu);
 unsigned scope_cpus_count_wanted(const struct scope_cpus *cpus);
+/* Online, and without events since they are isolated. */
+unsigned scope_cpus_count_skipped(const struct scope_cpus *cpus);
 
 /*
  * Has the CPU a ring whose events are dead, because it was offline since the last call? `now` is
