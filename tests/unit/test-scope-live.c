@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -253,6 +254,62 @@ static void test_whole_system(void **state)
     live_close(&live);
 }
 
+/* Opens events until that is refused. Return: how many; *errorp is why. */
+static int open_all(int *fds, int n_max, int *errorp)
+{
+    struct perf_event_attr attr = {
+        .type = PERF_TYPE_SOFTWARE,
+        .size = sizeof attr,
+        .config = PERF_COUNT_SW_DUMMY,
+        .exclude_kernel = 1,
+    };
+    const struct perf_kernel kernel = perf_kernel_live();
+    int n = 0;
+
+    for (*errorp = 0; n < n_max; n++) {
+        fds[n] = kernel.ops->open(kernel.self, &attr, 0, -1, -1, 0);
+        if (fds[n] < 0) {
+            *errorp = -fds[n];
+            break;
+        }
+    }
+    return n;
+}
+
+/*
+ * Named after the bug: the events of a second cgroup took the last files but one, and numabd could
+ * neither list processes nor answer until its limit was raised.
+ */
+static void test_events_leave_files_to_others(void **state)
+{
+    struct rlimit before, few;
+    int fds[64], others[PERF_KERNEL_FILES_KEPT], n, error;
+    int lowest = dup(0);
+
+    (void)state;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    few = before;
+    few.rlim_cur = (rlim_t)lowest + 40;
+    close(lowest);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    n = open_all(fds, 64, &error);
+    for (size_t i = 0; error == EMFILE && i < PERF_KERNEL_FILES_KEPT; i++)
+        others[i] = dup(0);
+    setrlimit(RLIMIT_NOFILE, &before);
+    for (int i = 0; i < n; i++)
+        close(fds[i]);
+    if (error != EMFILE) {
+        print_message("skipped: perf_event_open: %s\n", strerror(error));
+        skip();
+    }
+    print_message("%d events\n", n);
+    assert_true(n > 0);
+    for (size_t i = 0; i < PERF_KERNEL_FILES_KEPT; i++) {
+        assert_true(others[i] >= 0);
+        close(others[i]);
+    }
+}
+
 /* By it a CPU that was offline for a moment is told from one that never was. */
 static void test_time_of_a_ring_owner_goes_on(void **state)
 {
@@ -366,6 +423,7 @@ int main(void)
         cmocka_unit_test(test_cgroup),
         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_whole_system),
+        cmocka_unit_test(test_events_leave_files_to_others),
         cmocka_unit_test(test_time_of_a_ring_owner_goes_on),
         cmocka_unit_test(test_ended_thread_does_not_keep_epoll_busy),
         cmocka_unit_test(test_exec_by_another_thread_does_not_end_sampling),

@@ -16,7 +16,6 @@
 #include "sample/scope/scope_state.h"
 
 #define ACCOUNT_NSEC (10 * NSEC_PER_SEC) /* reading an event interrupts its CPU */
-#define FILES_KEPT_FREE 16 /* for all else that opens files, when the limit is reached */
 
 uint64_t scope_read_number(const struct perf_scope *scope, const char *path, uint64_t otherwise)
 {
@@ -274,7 +273,7 @@ static int scope_apply(struct perf_scope *scope, struct scope_failure *failure)
         /* Once for each time that it failed, not in each round until it is tried again. */
         if (scope_failure_is_shortage(failure) && place->type == SCOPE_PLACE_SYSTEM &&
             place->retry.at_nsec != retry_nsec)
-            scope_place_shrink(place, &sync, FILES_KEPT_FREE);
+            scope_place_shrink(place, &sync, PERF_KERNEL_FILES_KEPT);
         scope->unfinished = scope_events_is_spent(&scope->events);
         if (scope_failure_is_shortage(failure) || scope->unfinished)
             break;
