@@ -144,6 +144,12 @@ struct source_ops {
      */
     void (*describe)(void *self, char *text, size_t size);
     /*
+     * Does it go on without something that it should have, so that some targets are seen worse or
+     * not at all? The reason is then filled in, as for SOURCE_UNAVAILABLE; the sampler says once
+     * that it began, and that it ended. NULL: never.
+     */
+    bool (*lacks)(void *self, struct source_reason *reason);
+    /*
      * How the target used its CPU time since the last call for it. NULL: not measured.
      * Return: 0 or SOURCE_UNMEASURED (*use untouched).
      */

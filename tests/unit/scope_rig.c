@@ -86,6 +86,7 @@ int scope_rig_round(struct scope_rig *rig)
         .n_targets = rig->n_targets,
     };
 
+    rig->perf.now = rig->now;
     return perf_scope_round(rig->scope, &round, &rig->reason);
 }
 

@@ -34,6 +34,31 @@ static void a_recorded_move_moves_nothing_now(void **state)
     replay_pages_deinit(&pages);
 }
 
+/*
+ * Named after the bug: the recorded run asked for the page, then moved it; the replay, a round
+ * ahead, had moved it already, was put back, and planned to move it once more.
+ */
+static void a_move_before_the_first_answer_stays(void **state)
+{
+    struct replay_pages pages = {.page_bytes = PAGE};
+
+    (void)state;
+    replay_pages_observe(&pages, PID, ADDR, 0);
+    assert_int_equal(replay_pages_move(&pages, PID, ADDR + PAGE, 1), 1);
+    replay_pages_observe(&pages, PID, ADDR + PAGE, 0);
+    assert_int_equal(replay_pages_ask(&pages, PID, ADDR + PAGE), 1);
+    replay_pages_note_move(&pages, PID, ADDR + PAGE, 1, 1);
+    replay_pages_observe(&pages, PID, ADDR + PAGE, 1);
+    assert_int_equal(replay_pages_ask(&pages, PID, ADDR + PAGE), 1);
+    /* What happens to it later is news, and that it is absent always. */
+    replay_pages_observe(&pages, PID, ADDR + PAGE, 2);
+    assert_int_equal(replay_pages_ask(&pages, PID, ADDR + PAGE), 2);
+    assert_int_equal(replay_pages_move(&pages, PID, ADDR + 2 * PAGE, 1), 1);
+    replay_pages_observe(&pages, PID, ADDR + 2 * PAGE, -ENOENT);
+    assert_int_equal(replay_pages_ask(&pages, PID, ADDR + 2 * PAGE), -ENOENT);
+    replay_pages_deinit(&pages);
+}
+
 /* The kernel said nothing, and the page was found where it had been: it had refused. */
 static void an_unwritten_move_that_failed_refuses(void **state)
 {
@@ -79,6 +104,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_recorded_move_moves_nothing_now),
+        cmocka_unit_test(a_move_before_the_first_answer_stays),
         cmocka_unit_test(an_unwritten_move_that_failed_refuses),
         cmocka_unit_test(most_lie_where_most_are_known),
         cmocka_unit_test(a_range_at_the_end_of_the_addresses_ends),

@@ -371,9 +371,17 @@ static const struct sample_counts *write_fault_counts(void *userdata)
     return &self->counts;
 }
 
+static bool write_fault_lacks(void *userdata, struct source_reason *reason)
+{
+    const struct write_fault *self = userdata;
+
+    return self->seams.events->lacks(self->scope, reason);
+}
+
 static void write_fault_describe(void *userdata, char *text, size_t size)
 {
     const struct write_fault *self = userdata;
+    const char *note = self->seams.events->counts(self->scope)->note;
     CLEANUP(fclosep) FILE *file = size ? fmemopen(text, size, "w") : NULL;
 
     if (!file)
@@ -385,6 +393,8 @@ static void write_fault_describe(void *userdata, char *text, size_t size)
     if (self->n_execs)
         fprintf(file, ", %llu windows ended by exec", (unsigned long long)self->n_execs);
     fault_targets_print_refused(&self->targets, file);
+    if (note)
+        fprintf(file, "; %s", note);
 }
 
 static struct write_fault *write_fault_free(struct write_fault *self)
@@ -429,6 +439,7 @@ int write_fault_new_from_seams(struct source *source, const struct source_option
         .drain = write_fault_drain,
         .counts = write_fault_counts,
         .describe = write_fault_describe,
+        .lacks = write_fault_lacks,
         .free = write_fault_source_free,
     };
     CLEANUP(write_fault_freep) struct write_fault *self = calloc(1, sizeof *self);

@@ -21,6 +21,7 @@ struct write_fault_events {
                                 const struct perf_event_header *record),
                  void *userdata);
     const struct perf_scope_counts *(*counts)(struct perf_scope *scope);
+    bool (*lacks)(const struct perf_scope *scope, struct source_reason *reason);
 };
 
 struct write_fault_seams {

@@ -17,6 +17,7 @@ int write_fault_new(struct source *source, const struct source_options *options,
         .round = perf_scope_round,
         .read = perf_scope_read,
         .counts = perf_scope_counts,
+        .lacks = perf_scope_lacks,
     };
     struct write_fault_seams seams = {
         .events = &events, .clock = clear_clock_live(), .fault_sec = 0};

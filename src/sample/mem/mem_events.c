@@ -85,10 +85,18 @@ static void source_describe(void *self, char *text, size_t size)
     struct mem_events *mem = self;
     const struct perf_scope_counts *counts = perf_scope_counts(mem->scope);
 
-    snprintf(text, size, "%s; %u cgroups, %u threads%s, %u events%s%s", mem->pmus.text,
+    snprintf(text, size, "%s; %u cgroups, %u threads%s, %u events%s%s%s%s", mem->pmus.text,
              counts->n_cgroups, counts->n_threads, counts->whole_system ? ", whole system" : "",
              counts->n_events, mem->demand.layout.phys ? "" : ", no physical addresses",
-             mem->demand.counts ? "" : ", no cycle counts");
+             mem->demand.counts ? "" : ", no cycle counts", counts->note ? ", " : "",
+             counts->note ? counts->note : "");
+}
+
+static bool source_lacks(void *self, struct source_reason *reason)
+{
+    const struct mem_events *mem = self;
+
+    return perf_scope_lacks(mem->scope, reason);
 }
 
 static int source_measure(void *self, const struct sample_target *target, struct cpu_use *use)
@@ -185,6 +193,7 @@ int mem_events_new(struct source *source, const struct source_options *options,
         .drain = source_drain,
         .counts = source_counts,
         .describe = source_describe,
+        .lacks = source_lacks,
         .measure = source_measure,
         .free = source_free,
     };

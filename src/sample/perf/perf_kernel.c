@@ -13,6 +13,7 @@
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -22,13 +23,28 @@
 #include "util/cleanup.h"
 #include "util/error.h"
 
+/* The lowest number that is free is given: all below `fd` are taken. */
+static bool leaves_few_files(long fd)
+{
+    struct rlimit limit;
+
+    return getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
+           (rlim_t)fd + PERF_KERNEL_FILES_KEPT >= limit.rlim_cur;
+}
+
 static int live_open(void *self, const struct perf_event_attr *attr, pid_t pid, int cpu,
                      int group_fd, unsigned long flags)
 {
     long fd = syscall(SYS_perf_event_open, attr, pid, cpu, group_fd, flags | PERF_FLAG_FD_CLOEXEC);
 
     (void)self;
-    return fd < 0 ? error_errno() : (int)fd;
+    if (fd < 0)
+        return error_errno();
+    if (leaves_few_files(fd)) {
+        close((int)fd);
+        return -EMFILE;
+    }
+    return (int)fd;
 }
 
 static void live_close(void *self, int fd)

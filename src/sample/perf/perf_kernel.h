@@ -22,9 +22,16 @@ struct perf_kernel_tids {
     size_t n, cap;
 };
 
+/*
+ * Files that events leave to all else that opens some: listing processes takes two at a time, each
+ * target two for good, a request to a worker up to three, a control call two.
+ */
+#define PERF_KERNEL_FILES_KEPT 16
+
 /* All return 0 (open and open_dir: an fd) or a negative errno, unless said otherwise. */
 struct perf_kernel_ops {
-    /* perf_event_open(2); PERF_FLAG_FD_CLOEXEC is added. */
+    /* perf_event_open(2); PERF_FLAG_FD_CLOEXEC is added. -EMFILE also when fewer than
+       PERF_KERNEL_FILES_KEPT files would stay free. */
     int (*open)(void *self, const struct perf_event_attr *attr, pid_t pid, int cpu, int group_fd,
                 unsigned long flags);
     void (*close)(void *self, int fd);

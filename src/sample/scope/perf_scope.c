@@ -266,9 +266,19 @@ static const char *note_text(const struct perf_scope *scope)
         [SCOPE_PLAN_MANY_THREADS] = "the targets have too many threads",
     };
 
-    if (scope->starved.delay_nsec && scope_has_whole_system(scope))
+    if (scope_failure_is_shortage(&scope->lack))
         return "open files or ring memory ran out";
+    if (scope->lack.error)
+        return "some events are not permitted";
     return texts[scope->note];
+}
+
+bool perf_scope_lacks(const struct perf_scope *scope, struct source_reason *reason)
+{
+    if (!scope->lack.error)
+        return false;
+    (void)scope_refuse(scope, &scope->lack, reason);
+    return true;
 }
 
 static void count_places(struct perf_scope *scope)
@@ -316,23 +326,30 @@ static void tell(FILE *out, const char *comma, unsigned n, const char *noun)
         fprintf(out, "%s%u %s%s", comma, n, noun, n == 1 ? "" : "s");
 }
 
-void perf_scope_describe(struct perf_scope *scope, char *text, size_t size)
+static void tell_events(FILE *out, const struct perf_scope_counts *counts)
 {
-    const struct perf_scope_counts *counts = perf_scope_counts(scope);
-    CLEANUP(fclosep) FILE *out = size > 0 ? fmemopen(text, size, "w") : NULL;
-
-    if (!out)
-        return;
-    if (counts->n_events == 0) {
-        fprintf(out, "no events");
-        return;
-    }
     fprintf(out, "%s", counts->whole_system ? "whole system" : "");
     tell(out, "", counts->n_cgroups, "cgroup");
     tell(out, counts->n_cgroups ? ", " : "", counts->n_threads, "thread");
     tell(out, counts->whole_system || counts->n_cgroups || counts->n_threads ? ", " : "",
          counts->n_events, "event");
     tell(out, " at ", counts->n_cpus, "CPU");
+}
+
+void perf_scope_describe(struct perf_scope *scope, char *text, size_t size)
+{
+    const struct perf_scope_counts *counts = perf_scope_counts(scope);
+    const unsigned n_skipped = scope_cpus_count_skipped(&scope->cpus);
+    CLEANUP(fclosep) FILE *out = size > 0 ? fmemopen(text, size, "w") : NULL;
+
+    if (!out)
+        return;
+    if (counts->n_events == 0)
+        fprintf(out, "no events");
+    else
+        tell_events(out, counts);
+    if (n_skipped)
+        fprintf(out, ", nothing at %u isolated CPU%s", n_skipped, n_skipped == 1 ? "" : "s");
     if (counts->note)
         fprintf(out, " (%s)", counts->note);
 }

@@ -8,6 +8,7 @@
  * CPU's one ring; a thread's event has a small ring of its own.
  */
 #include <linux/perf_event.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -95,6 +96,12 @@ int perf_scope_count(struct perf_scope *scope, size_t event, const struct sample
                      uint64_t *countp);
 
 const struct perf_scope_counts *perf_scope_counts(struct perf_scope *scope);
+
+/*
+ * For source_ops.lacks: is there an event that should be open and was refused, for want of files or
+ * ring memory, or of permission?
+ */
+bool perf_scope_lacks(const struct perf_scope *scope, struct source_reason *reason);
 
 /* For source_ops.describe: "3 cgroups, 12 events at 4 CPUs". */
 void perf_scope_describe(struct perf_scope *scope, char *text, size_t size);

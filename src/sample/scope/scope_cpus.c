@@ -1,6 +1,10 @@
 /*
  * The owner of a CPU's ring is an event that counts nothing (PERF_COUNT_SW_DUMMY): it costs no
  * interrupt, and the ring stays while the places that write to it come and go.
+ *
+ * A CPU that goes offline takes its events from it for good; their files stay open and silent. When
+ * it comes back before the online list was read again, only the owner tells: it counts for nobody
+ * in particular, so its time goes on as long as the CPU's events live.
  */
 #include "sample/scope/scope_cpus.h"
 
@@ -9,6 +13,9 @@
 #include <string.h>
 
 #include "numabd/topology.h"
+
+/* An owner that lives is behind by what the loop takes from the round's time to the read of it. */
+#define OWNER_LAG_NSEC NSEC_PER_SEC
 
 int scope_cpus_init(struct scope_cpus *cpus, const bool *skip, int n_cpu_ids)
 {
@@ -29,6 +36,7 @@ static void cpu_drop_ring(struct scope_cpu *cpu, struct scope_events *events)
     if (cpu->owner_fd >= 0)
         events->kernel.ops->close(events->kernel.self, cpu->owner_fd);
     cpu->owner_fd = -1;
+    cpu->looked_nsec = cpu->owner_nsec = 0;
     scope_ring_retire(cpu->ring);
     cpu->ring = NULL;
 }
@@ -92,6 +100,32 @@ unsigned scope_cpus_count_wanted(const struct scope_cpus *cpus)
     for (int cpu = 0; cpu < cpus->n; cpu++)
         n += scope_cpus_is_wanted(cpus, cpu);
     return n;
+}
+
+unsigned scope_cpus_count_skipped(const struct scope_cpus *cpus)
+{
+    unsigned n = 0;
+
+    for (int cpu = 0; cpu < cpus->n; cpu++)
+        n += cpus->items[cpu].skipped && cpus->items[cpu].online;
+    return n;
+}
+
+bool scope_cpus_has_died(struct scope_cpus *cpus, const struct scope_events *events, int cpu,
+                         uint64_t now)
+{
+    const struct perf_kernel *kernel = &events->kernel;
+    struct scope_cpu *item = &cpus->items[cpu];
+    struct perf_kernel_count count;
+    bool died;
+
+    if (!item->ring || kernel->ops->read(kernel->self, item->owner_fd, &count) < 0)
+        return false;
+    died = item->looked_nsec &&
+           now - item->looked_nsec > count.enabled_nsec - item->owner_nsec + OWNER_LAG_NSEC;
+    item->looked_nsec = now;
+    item->owner_nsec = count.enabled_nsec;
+    return died;
 }
 
 int scope_cpus_ring(struct scope_cpus *cpus, struct scope_events *events, int cpu)

@@ -12,6 +12,8 @@ struct scope_cpu {
     bool online;
     struct scope_ring *ring; /* NULL: no event needs it */
     int owner_fd;            /* the ring's own event; -1: none */
+    uint64_t looked_nsec;    /* when the owner's time was last read; 0: never */
+    uint64_t owner_nsec;     /* what it was then: how long it has been enabled */
     struct retry retry;      /* it refused as offline */
 };
 
@@ -38,6 +40,15 @@ bool scope_cpus_is_usable(const struct scope_cpus *cpus, int cpu, uint64_t now);
 /* Online and not skipped, whatever was refused. */
 bool scope_cpus_is_wanted(const struct scope_cpus *cpus, int cpu);
 unsigned scope_cpus_count_wanted(const struct scope_cpus *cpus);
+/* Online, and without events since they are isolated. */
+unsigned scope_cpus_count_skipped(const struct scope_cpus *cpus);
+
+/*
+ * Has the CPU a ring whose events are dead, because it was offline since the last call? `now` is
+ * CLOCK_MONOTONIC. Costs the CPU an interrupt.
+ */
+bool scope_cpus_has_died(struct scope_cpus *cpus, const struct scope_events *events, int cpu,
+                         uint64_t now);
 
 /* Makes the ring of a CPU. Return: 0, SCOPE_EVENT_REFUSED, or -ENOMEM. */
 int scope_cpus_ring(struct scope_cpus *cpus, struct scope_events *events, int cpu);

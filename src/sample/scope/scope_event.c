@@ -11,8 +11,14 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "sample/perf/perf_refusal.h"
 #include "util/array.h"
 #include "util/nsec.h"
+
+bool scope_failure_is_shortage(const struct scope_failure *failure)
+{
+    return failure->map || perf_refusal_is_shortage(failure->error);
+}
 
 static bool kind_is_clock(const struct perf_scope_event *kind)
 {
@@ -147,6 +153,7 @@ int scope_events_open_owner(struct scope_events *events, int cpu, struct scope_r
         .size = sizeof attr,
         .config = PERF_COUNT_SW_DUMMY,
         .sample_type = PERF_SAMPLE_IDENTIFIER,
+        .read_format = PERF_KERNEL_READ_FORMAT,
         .exclude_kernel = model->exclude_kernel,
         .use_clockid = model->use_clockid,
         .clockid = model->clockid,

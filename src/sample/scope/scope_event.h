@@ -28,6 +28,9 @@ struct scope_failure {
     bool map;  /* of the ring's mmap, else of perf_event_open or a call on the event */
 };
 
+/* Did files or ring memory run out, so that a place with fewer events may do? */
+bool scope_failure_is_shortage(const struct scope_failure *failure);
+
 struct scope_events {
     struct perf_kernel kernel;
     struct perf_scope_event kinds[PERF_SCOPE_EVENTS_MAX];

@@ -311,8 +311,8 @@ static int cgroup_look(struct scope_place *place, const struct scope_sync *sync,
 /* What the next CPU would answer too. */
 static bool is_of_the_place(const struct scope_failure *failure)
 {
-    return failure->map || perf_refusal_is_shortage(failure->error) ||
-           perf_refusal_is_denial(failure->error) || failure->error == ENOENT;
+    return scope_failure_is_shortage(failure) || perf_refusal_is_denial(failure->error) ||
+           failure->error == ENOENT;
 }
 
 static int place_sync_slots(struct scope_place *place, const struct scope_sync *sync, int dir_fd)
@@ -353,6 +353,12 @@ int scope_place_sync(struct scope_place *place, const struct scope_sync *sync)
     else if (due && !scope_events_is_spent(sync->events))
         place->retry = (struct retry){0};
     return r < 0 ? r : 0;
+}
+
+void scope_place_retire_cpu(struct scope_place *place, struct scope_events *events, int cpu)
+{
+    if (place->type != SCOPE_PLACE_THREAD)
+        slot_retire(place, events, (size_t)cpu);
 }
 
 void scope_place_shrink(struct scope_place *place, const struct scope_sync *sync, size_t n_files)

@@ -69,6 +69,9 @@ struct scope_sync {
  */
 int scope_place_sync(struct scope_place *place, const struct scope_sync *sync);
 
+/* Closes its events at a CPU; the next sync opens them again. A thread's are at none. */
+void scope_place_retire_cpu(struct scope_place *place, struct scope_events *events, int cpu);
+
 /* Closes events of the highest CPUs until `n_files` files are free again or none is left. */
 void scope_place_shrink(struct scope_place *place, const struct scope_sync *sync, size_t n_files);
 

@@ -1,7 +1,7 @@
 /*
  * A round goes through these steps:
  *
- *     look    which CPUs are online, in which cgroups the targets are
+ *     look    which CPUs are online, in which cgroups the targets are; which events died with a CPU
  *     plan    which places cover them (scope_plan.c)
  *     apply   drop places that are not wanted, open and re-rate those that are (scope_place.c), in
  *             slices: the reads after the round go on where it stopped
@@ -16,7 +16,6 @@
 #include "sample/scope/scope_state.h"
 
 #define ACCOUNT_NSEC (10 * NSEC_PER_SEC) /* reading an event interrupts its CPU */
-#define FILES_KEPT_FREE 16 /* for all else that opens files, when the limit is reached */
 
 uint64_t scope_read_number(const struct perf_scope *scope, const char *path, uint64_t otherwise)
 {
@@ -226,11 +225,6 @@ static int scope_plan(struct perf_scope *scope, const struct sample_round *round
     return r;
 }
 
-static bool is_shortage(const struct scope_failure *failure)
-{
-    return failure->map || perf_refusal_is_shortage(failure->error);
-}
-
 static void drop_unwanted(struct perf_scope *scope)
 {
     struct scope_place *place, *next;
@@ -261,6 +255,7 @@ static int scope_apply(struct perf_scope *scope, struct scope_failure *failure)
         .now = scope->now,
     };
     struct scope_place *place, *next;
+    uint64_t retry_nsec;
     int r;
 
     *failure = (struct scope_failure){0};
@@ -268,16 +263,19 @@ static int scope_apply(struct perf_scope *scope, struct scope_failure *failure)
     scope->unfinished = false;
     drop_unwanted(scope);
     HASH_ITER (hh, scope->places, place, next) {
+        retry_nsec = place->retry.at_nsec;
         r = scope_place_sync(place, &sync);
         if (r < 0)
             return r;
         remember(scope, place);
-        if (place->failure.error && !is_shortage(failure))
+        if (place->failure.error && !scope_failure_is_shortage(failure))
             *failure = place->failure;
-        if (is_shortage(failure) && place->type == SCOPE_PLACE_SYSTEM)
-            scope_place_shrink(place, &sync, FILES_KEPT_FREE);
+        /* Once for each time that it failed, not in each round until it is tried again. */
+        if (scope_failure_is_shortage(failure) && place->type == SCOPE_PLACE_SYSTEM &&
+            place->retry.at_nsec != retry_nsec)
+            scope_place_shrink(place, &sync, PERF_KERNEL_FILES_KEPT);
         scope->unfinished = scope_events_is_spent(&scope->events);
-        if (is_shortage(failure) || scope->unfinished)
+        if (scope_failure_is_shortage(failure) || scope->unfinished)
             break;
     }
     scope_cpus_sweep(&scope->cpus, &scope->events);
@@ -292,6 +290,17 @@ bool scope_has_whole_system(const struct perf_scope *scope)
     return place;
 }
 
+/* A shortage lasts until the places that were given up for it fit again. */
+static void scope_note_lack(struct perf_scope *scope, const struct scope_failure *failure)
+{
+    if (scope->unfinished)
+        return;
+    if (scope_failure_is_shortage(failure) || perf_refusal_is_denial(failure->error))
+        scope->lack = *failure;
+    else if (!scope->starved.delay_nsec)
+        scope->lack = (struct scope_failure){0};
+}
+
 static int scope_follow(struct perf_scope *scope, const struct sample_round *round,
                         struct scope_failure *failure)
 {
@@ -300,10 +309,12 @@ static int scope_follow(struct perf_scope *scope, const struct sample_round *rou
     r = scope_plan(scope, round);
     if (r == 0)
         r = scope_apply(scope, failure);
-    if (r == 0 && !is_shortage(failure) && !scope->unfinished &&
+    if (r == 0 && !scope_failure_is_shortage(failure) && !scope->unfinished &&
         retry_is_due(&scope->starved, round->now))
         scope->starved = (struct retry){0};
-    if (r < 0 || !is_shortage(failure) || scope_has_whole_system(scope))
+    if (r == 0)
+        scope_note_lack(scope, failure);
+    if (r < 0 || !scope_failure_is_shortage(failure) || scope_has_whole_system(scope))
         return r;
     retry_failed(&scope->starved, round->now);
     r = scope_plan(scope, round);
@@ -319,22 +330,35 @@ void scope_go_on(struct perf_scope *scope)
         (void)scope_apply(scope, &failure);
 }
 
-static void scope_account(struct perf_scope *scope, uint64_t now)
+static void scope_retire_cpu(struct perf_scope *scope, int cpu)
+{
+    struct scope_place *place, *next;
+
+    HASH_ITER (hh, scope->places, place, next)
+        scope_place_retire_cpu(place, &scope->events, cpu);
+}
+
+/* What is read here interrupts each CPU: seldom, and all at once. */
+static void scope_account(struct perf_scope *scope)
 {
     struct scope_event *event, *next;
 
-    if (now - scope->accounted_nsec < ACCOUNT_NSEC)
+    if (scope->now - scope->accounted_nsec < ACCOUNT_NSEC)
         return;
-    scope->accounted_nsec = now;
+    scope->accounted_nsec = scope->now;
     HASH_ITER (hh, scope->events.by_id, event, next)
         scope_event_account(&scope->events, event);
+    for (int cpu = 0; cpu < scope->cpus.n; cpu++)
+        if (scope_cpus_has_died(&scope->cpus, &scope->events, cpu, scope->now))
+            scope_retire_cpu(scope, cpu);
+    scope_cpus_sweep(&scope->cpus, &scope->events);
 }
 
 /* Nothing is open, and that will not mend itself. */
 static bool is_hopeless(const struct perf_scope *scope, const struct scope_failure *failure)
 {
     return scope->events.n_open == 0 &&
-           (is_shortage(failure) || perf_refusal_is_denial(failure->error));
+           (scope_failure_is_shortage(failure) || perf_refusal_is_denial(failure->error));
 }
 
 int perf_scope_round(struct perf_scope *scope, const struct sample_round *round,
@@ -350,12 +374,12 @@ int perf_scope_round(struct perf_scope *scope, const struct sample_round *round,
     awake.n_targets = awake_targets(round, targets);
     awake.targets = targets;
     scope->now = round->now;
+    scope_account(scope);
     r = scope_look(scope);
     scope->facts.cpu = scope_first_cpu(scope);
     if (r == 0)
         r = scope_follow(scope, &awake, &failure);
     if (r < 0)
         return r;
-    scope_account(scope, round->now);
     return is_hopeless(scope, &failure) ? scope_refuse(scope, &failure, reason) : 0;
 }

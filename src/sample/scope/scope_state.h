@@ -13,8 +13,9 @@ struct perf_scope {
     struct scope_cpus cpus;
     struct scope_facts facts;
     struct scope_place *places;
-    struct retry starved; /* until then only the whole system is tried */
-    size_t n_threads;     /* places that this round wanted so far */
+    struct retry starved;      /* until then only the whole system is tried */
+    struct scope_failure lack; /* why events that should be open are not; error 0: all are */
+    size_t n_threads;          /* places that this round wanted so far */
     enum scope_plan_note note;
     uint64_t now;    /* of the last round */
     bool unfinished; /* its slice was spent before all places were */

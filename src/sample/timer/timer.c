@@ -267,6 +267,13 @@ static int timer_round(void *self, const struct sample_round *round, struct sour
     return perf_scope_round(timer->scope, round, reason);
 }
 
+static bool timer_lacks(void *self, struct source_reason *reason)
+{
+    const struct timer *timer = self;
+
+    return perf_scope_lacks(timer->scope, reason);
+}
+
 static void timer_describe(void *self, char *text, size_t size)
 {
     struct timer *timer = self;
@@ -329,6 +336,7 @@ int timer_new_from_kernel(struct source *source, const struct source_options *op
         .drain = timer_drain,
         .counts = timer_counts,
         .describe = timer_describe,
+        .lacks = timer_lacks,
         .free = timer_source_free,
     };
     CLEANUP(timer_freep) struct timer *timer = NULL;

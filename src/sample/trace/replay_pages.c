@@ -89,13 +89,24 @@ static struct page *get_page(struct replay_pages *pages, pid_t pid, uint64_t add
     return block ? &block->pages[page_index(pages, addr)] : NULL;
 }
 
+/*
+ * Where the replay decides sooner than the recorded run did, it moves pages that the trace first
+ * tells about later, when then they were still to be moved: their place of then is no news.
+ */
+static bool was_moved_first(const struct page *page, int status)
+{
+    return page->recorded == UNKNOWN && page->replayed >= 0 && status >= 0;
+}
+
 void replay_pages_observe(struct replay_pages *pages, pid_t pid, uint64_t addr, int status)
 {
     struct page *page = get_page(pages, pid, addr);
 
     if (!page || status == TRACE_UNWRITTEN)
         return;
-    if (page->recorded != status) {
+    if (was_moved_first(page, status)) {
+        page->recorded = (int16_t)status;
+    } else if (page->recorded != status) {
         page->refusal = page->assumed ? EBUSY : 0;
         page->recorded = page->replayed = (int16_t)status;
     }
