@@ -48,10 +48,18 @@ static int daemon_load_config(const struct daemon *daemon, struct config **confi
     return load_config(&daemon->options, !daemon->pipeline, configp, error);
 }
 
+/* For `systemctl status`, behind `before`: "READY=1\n" or nothing. */
+static void tell_systemd(const char *before, const struct status_report *report)
+{
+    sd_notifyf(false, "%sSTATUS=%s%s%s", before, report->state, report->why[0] ? ": " : "",
+               report->why);
+}
+
 int daemon_reload(struct daemon *daemon, char *message, size_t message_size)
 {
     struct config_error error = {""};
     struct config *config = NULL;
+    struct status_report report;
     int r = daemon_load_config(daemon, &config, &error);
 
     if (r) {
@@ -61,6 +69,8 @@ int daemon_reload(struct daemon *daemon, char *message, size_t message_size)
     }
     pipeline_commit(daemon->pipeline, config);
     journal(JOURNAL_INFO, "configuration reloaded from %s", daemon->options.config_path);
+    (void)pipeline_status(daemon->pipeline, nsec_now(), &report);
+    tell_systemd("", &report);
     return 0;
 }
 
@@ -379,8 +389,7 @@ static void daemon_announce(struct daemon *daemon)
     else
         journal(JOURNAL_INFO, "version %s, %s %u memory nodes, sources: %s", NUMABD_VERSION,
                 report.state, report.n_memory_nodes, report.sources);
-    sd_notifyf(false, "READY=1\nSTATUS=%s%s%s", report.state, report.why[0] ? ": " : "",
-               report.why);
+    tell_systemd("READY=1\n", &report);
 }
 
 int daemon_run(struct daemon *daemon)
