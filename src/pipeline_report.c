@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "attribute/scans.h"
 #include "attribute/tally.h"
 #include "pipeline_state.h"
 #include "util/array.h"
@@ -156,6 +157,16 @@ static void count_autonuma(const struct pipeline *pipeline, struct status_report
     report->autonuma = report_autonuma(&counts);
 }
 
+static void count_scans(const struct pipeline *pipeline, struct status_report *report)
+{
+    struct scan_counts counts;
+
+    attribute_count_scans(pipeline->attribute, &counts);
+    report->scan_passes = counts.n_passes;
+    report->scanned_bytes = counts.scanned_bytes;
+    memcpy(report->scan_verdicts.n, counts.n, sizeof report->scan_verdicts.n);
+}
+
 static void append(char *text, size_t size, const char *between, const char *more)
 {
     size_t used = strlen(text);
@@ -254,6 +265,7 @@ int pipeline_status(const struct pipeline *pipeline, uint64_t now, struct status
     count_vmas(pipeline, report);
     count_pages(pipeline, report);
     count_autonuma(pipeline, report);
+    count_scans(pipeline, report);
     count_samples(pipeline, report);
     return 0;
 }

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "attribute/scan_filter.h"
 #include "numabd/reason.h"
 #include "util/cleanup.h"
 
@@ -14,6 +15,10 @@
 struct autonuma_report {
     uint64_t numa_pte_updates, numa_hint_faults, numa_hint_faults_local, numa_pages_migrated;
     double autonuma_cost; /* of these */
+};
+
+struct scan_verdicts {
+    uint64_t n[SCAN_VERDICT_COUNT]; /* one for each VMA and pass */
 };
 
 /* Remote shares are permyriad of sampled accesses, -1 = not known yet. */
@@ -45,6 +50,9 @@ struct status_report {
     struct reason_counts vma_reasons;     /* now, VMAs of balanced processes */
     struct reason_counts range_reasons;   /* the last round's verdicts */
     struct autonuma_report autonuma;      /* of all processes */
+    /* the scan filter since the start: passes, bytes of VMAs scanned in full, VMAs by verdict */
+    uint64_t scan_passes, scanned_bytes;
+    struct scan_verdicts scan_verdicts;
     /* pages that failed, by errno: parallel arrays of n_errnos */
     int errnos[32];
     uint64_t errno_pages[32];

@@ -15,6 +15,7 @@ enum field_kind {
     FIELD_DOUBLE,  /* double, finite */
     FIELD_BOOL,    /* bool */
     FIELD_REASONS, /* struct reason_counts; only those above 0 are shown */
+    FIELD_SCANS,   /* struct scan_verdicts; only those above 0 are shown */
     FIELD_ERRNOS,  /* the three errno members of struct status_report */
     FIELD_NODES,   /* struct node_list */
     FIELD_KIND_COUNT

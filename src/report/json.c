@@ -46,6 +46,21 @@ static void print_reasons(FILE *file, const struct reason_counts *counts)
     fputc('}', file);
 }
 
+static void print_scans(FILE *file, const struct scan_verdicts *counts)
+{
+    const char *separator = "";
+
+    fputc('{', file);
+    for (enum scan_verdict verdict = 0; verdict < SCAN_VERDICT_COUNT; verdict++) {
+        if (!counts->n[verdict])
+            continue;
+        fprintf(file, "%s\"%s\":%" PRIu64, separator, scan_verdict_name(verdict),
+                counts->n[verdict]);
+        separator = ",";
+    }
+    fputc('}', file);
+}
+
 static void print_errnos(FILE *file, const struct status_report *report)
 {
     char buffer[24];
@@ -95,6 +110,8 @@ static void print_value(FILE *file, enum field_kind kind, const void *member)
         return (void)fputs(*(const bool *)member ? "true" : "false", file);
     case FIELD_REASONS:
         return print_reasons(file, member);
+    case FIELD_SCANS:
+        return print_scans(file, member);
     case FIELD_ERRNOS:
         return print_errnos(file, WIRE_OWNER(member, struct status_report, errnos));
     case FIELD_NODES:

@@ -67,6 +67,18 @@ static int append_reasons(sd_bus_message *message, const void *member)
     return r < 0 ? r : sd_bus_message_close_container(message);
 }
 
+static int append_scans(sd_bus_message *message, const void *member)
+{
+    const struct scan_verdicts *counts = member;
+    int r = sd_bus_message_open_container(message, 'a', "{st}");
+
+    for (enum scan_verdict verdict = 0; r >= 0 && verdict < SCAN_VERDICT_COUNT; verdict++)
+        if (counts->n[verdict])
+            r = sd_bus_message_append(message, "{st}", scan_verdict_name(verdict),
+                                      counts->n[verdict]);
+    return r < 0 ? r : sd_bus_message_close_container(message);
+}
+
 static int append_errnos(sd_bus_message *message, const void *member)
 {
     const struct status_report *report = WIRE_OWNER(member, struct status_report, errnos);
@@ -94,8 +106,8 @@ static int (*const appenders[])(sd_bus_message *message, const void *member) = {
     [FIELD_UINT32] = append_uint32,   [FIELD_INT32] = append_int32,
     [FIELD_SHARE] = append_int32,     [FIELD_UINT64] = append_uint64,
     [FIELD_DOUBLE] = append_double,   [FIELD_BOOL] = append_bool,
-    [FIELD_REASONS] = append_reasons, [FIELD_ERRNOS] = append_errnos,
-    [FIELD_NODES] = append_nodes,
+    [FIELD_REASONS] = append_reasons, [FIELD_SCANS] = append_scans,
+    [FIELD_ERRNOS] = append_errnos,   [FIELD_NODES] = append_nodes,
 };
 
 static int append_field(sd_bus_message *message, const struct field *field, const void *record)

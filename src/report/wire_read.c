@@ -13,10 +13,10 @@
 #include "util/array.h"
 
 static const char *const signatures[] = {
-    [FIELD_BUFFER] = "s",     [FIELD_STRING] = "s",    [FIELD_UINT32] = "u",
-    [FIELD_INT32] = "i",      [FIELD_SHARE] = "i",     [FIELD_UINT64] = "t",
-    [FIELD_DOUBLE] = "d",     [FIELD_BOOL] = "b",      [FIELD_REASONS] = "a{st}",
-    [FIELD_ERRNOS] = "a{st}", [FIELD_NODES] = "a(it)",
+    [FIELD_BUFFER] = "s",    [FIELD_STRING] = "s",     [FIELD_UINT32] = "u",
+    [FIELD_INT32] = "i",     [FIELD_SHARE] = "i",      [FIELD_UINT64] = "t",
+    [FIELD_DOUBLE] = "d",    [FIELD_BOOL] = "b",       [FIELD_REASONS] = "a{st}",
+    [FIELD_SCANS] = "a{st}", [FIELD_ERRNOS] = "a{st}", [FIELD_NODES] = "a(it)",
 };
 
 const char *wire_signature(enum field_kind kind)
@@ -58,6 +58,15 @@ static void count_reason(void *member, const char *name, uint64_t n)
             counts->n[reason] = n;
 }
 
+static void count_scan(void *member, const char *name, uint64_t n)
+{
+    struct scan_verdicts *counts = member;
+
+    for (enum scan_verdict verdict = 0; verdict < SCAN_VERDICT_COUNT; verdict++)
+        if (!strcmp(scan_verdict_name(verdict), name))
+            counts->n[verdict] = n;
+}
+
 static void count_errno(void *member, const char *name, uint64_t n)
 {
     struct status_report *report = WIRE_OWNER(member, struct status_report, errnos);
@@ -78,6 +87,8 @@ static int read_counts(sd_bus_message *message, const struct field *field, void 
     while (r >= 0 && (r = sd_bus_message_read(message, "{st}", &name, &n)) > 0) {
         if (field->kind == FIELD_REASONS)
             count_reason(member, name, n);
+        else if (field->kind == FIELD_SCANS)
+            count_scan(member, name, n);
         else
             count_errno(member, name, n);
     }
@@ -101,10 +112,10 @@ static int read_nodes(sd_bus_message *message, const struct field *field, void *
 }
 
 static int (*const readers[])(sd_bus_message *, const struct field *, void *member) = {
-    [FIELD_BUFFER] = read_buffer, [FIELD_STRING] = read_basic, [FIELD_UINT32] = read_basic,
-    [FIELD_INT32] = read_basic,   [FIELD_SHARE] = read_basic,  [FIELD_UINT64] = read_basic,
-    [FIELD_DOUBLE] = read_basic,  [FIELD_BOOL] = read_bool,    [FIELD_REASONS] = read_counts,
-    [FIELD_ERRNOS] = read_counts, [FIELD_NODES] = read_nodes,
+    [FIELD_BUFFER] = read_buffer, [FIELD_STRING] = read_basic,  [FIELD_UINT32] = read_basic,
+    [FIELD_INT32] = read_basic,   [FIELD_SHARE] = read_basic,   [FIELD_UINT64] = read_basic,
+    [FIELD_DOUBLE] = read_basic,  [FIELD_BOOL] = read_bool,     [FIELD_REASONS] = read_counts,
+    [FIELD_SCANS] = read_counts,  [FIELD_ERRNOS] = read_counts, [FIELD_NODES] = read_nodes,
 };
 
 static int read_value(sd_bus_message *message, const struct field *field, void *record)
