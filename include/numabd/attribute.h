@@ -74,12 +74,15 @@ struct thread {
     enum thread_policy policy;
     bool is_new; /* not seen before the last round */
     uint64_t seen_nsec;
+    int node;        /* of its last sample */
+    double busy_sec; /* access-seconds, halved with each mask window */
     UT_hash_handle hh;
 };
 
 struct vma {
     uint64_t start, end; /* [start, end) */
     unsigned perms;      /* enum maps_perm */
+    uint32_t name;       /* offset in the names of its list */
     uint64_t offset;
     unsigned dev_major, dev_minor;
     uint64_t inode;
@@ -87,9 +90,36 @@ struct vma {
     enum reason policy; /* NONE, POLICY_UNKNOWN, or the policy that its owner gave it */
 };
 
+/* Texts, one behind the other, each with a NUL (attribute/vma_names.h). */
+struct vma_names {
+    char *text;
+    size_t size, cap;
+};
+
 struct vma_list {
     struct vma *items; /* ascending, disjoint */
     size_t n_items, cap;
+    struct vma_names names;
+};
+
+/* Where pages lie by VMA, as numa_maps told (attribute/vma_pages.h). */
+struct node_pages {
+    uint64_t n; /* base pages */
+    int node;
+};
+
+struct vma_pages_line {
+    uint64_t start; /* of its VMA */
+    uint32_t first; /* index of its nodes */
+    uint16_t n_nodes;
+    uint8_t page_shift; /* log2 of the page size in bytes; 0: not known */
+};
+
+struct vma_pages {
+    struct vma_pages_line *lines; /* ascending */
+    size_t n_lines, lines_cap;
+    struct node_pages *nodes;
+    size_t n_nodes, nodes_cap;
 };
 
 /* Which node a range's accesses come from, and how sure that is. */
@@ -122,8 +152,9 @@ struct range {
     int moved_from;          /* node that most pages came from then */
     unsigned n_returns;      /* moves back to moved_from in a row */
     unsigned n_refusals;
-    int observed_node; /* where --observe would have moved it; -1 */
-    bool moving;       /* a move was handed to a worker */
+    enum reason verdict; /* of the last decision about it; FEW_SAMPLES before the first */
+    int observed_node;   /* where --observe would have moved it; -1 */
+    bool moving;         /* a move was handed to a worker */
     UT_hash_handle hh;
 };
 
@@ -156,6 +187,7 @@ struct space {
     uint64_t policy_read_nsec;              /* when the last one that holds was asked, 0 = never */
     bool totals_known;
     struct tally totals; /* resident pages by node, in base pages */
+    struct vma_pages pages;
     bool residency_pending;
     /* accesses with known residency since the remote share was last closed */
     double round_n, round_sec, round_remote_sec;

@@ -63,16 +63,19 @@ struct move {
     pid_t pid;
     uint64_t start, end;
     int node;
-    double gain_sec; /* per second */
-    double cost_sec; /* once */
-    uint64_t bytes;  /* estimate of what lies elsewhere */
-    bool observe;    /* decided, to be counted only */
+    double gain_sec;  /* per second */
+    double cost_sec;  /* once */
+    uint64_t bytes;   /* estimate of what lies elsewhere */
+    bool observe;     /* decided, to be counted only */
+    size_t candidate; /* index */
 };
 
 struct plan {
     struct move *moves; /* by node, pid and address */
     size_t n_moves, cap;
     struct reason_counts reasons; /* one per candidate; NONE = planned */
+    enum reason *verdicts;        /* the same, by candidate */
+    size_t verdicts_cap;
 };
 
 /* Return: 0 or -ENOMEM. *plan must be empty or used before; it is overwritten. */

@@ -13,6 +13,7 @@
 #include "attribute/tally.h"
 #include "attribute/thread_mask.h"
 #include "attribute/threads.h"
+#include "attribute/vma_pages.h"
 #include "attribute/vmas.h"
 #include "util/nsec.h"
 
@@ -67,6 +68,7 @@ struct space *space_free(struct space *space)
     slots_free(space->slots);
     scans_free(space->scans);
     vma_list_deinit(&space->vmas);
+    vma_pages_deinit(&space->pages);
     tally_deinit(&space->totals);
     fd_close(space->maps_fd);
     free(space);
@@ -194,6 +196,7 @@ int space_add_access(struct space *space, const struct access *access, int node,
     thread = threads_note(space, access);
     if (!thread || space_note_user(space, vma, thread) < 0)
         return -ENOMEM;
+    thread->node = node;
     if (range) {
         space_count_share(space, range, access, node);
         r = range_add(range, access, node, thread->slot);
@@ -224,6 +227,13 @@ void space_set_vmas(struct space *space, struct vma_list *vmas, size_t *n_droppe
     *n_droppedp = n_dropped;
 }
 
+void space_set_pages(struct space *space, struct vma_pages *pages)
+{
+    vma_pages_deinit(&space->pages);
+    space->pages = *pages;
+    *pages = (struct vma_pages){0};
+}
+
 void space_reset(struct space *space, size_t *n_droppedp)
 {
     *n_droppedp = HASH_COUNT(space->ranges);
@@ -231,6 +241,7 @@ void space_reset(struct space *space, size_t *n_droppedp)
     threads_drop(space);
     space_forget_scans(space);
     vma_list_deinit(&space->vmas);
+    vma_pages_deinit(&space->pages);
     tally_clear(&space->totals);
     space->maps_fd = fd_close(space->maps_fd);
     space->maps_known = space->totals_known = space->denied = false;
@@ -365,6 +376,7 @@ void space_apply_move(struct space *space, uint64_t start, const struct tally *b
                       const struct tally *after, uint64_t page_bytes, uint64_t now)
 {
     struct range *range = space_find_range(space, start);
+    uint64_t moved_bytes = 0;
 
     for (size_t i = 0; i < before->n_entries; i++)
         (void)tally_add(&space->totals, before->entries[i].node, -before->entries[i].n, 0);
@@ -374,8 +386,10 @@ void space_apply_move(struct space *space, uint64_t start, const struct tally *b
 
         (void)tally_add(&space->totals, entry->node, entry->n, 0);
         if (arrived > 0)
-            space->moved_bytes += (uint64_t)arrived * page_bytes;
+            moved_bytes += (uint64_t)arrived * page_bytes;
     }
+    space->moved_bytes += moved_bytes;
+    space_note_moved(space, start, before, after, moved_bytes);
     if (range && !tally_copy(&range->residency, after))
         range->residency_nsec = now;
 }
