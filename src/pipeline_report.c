@@ -319,8 +319,8 @@ static int fill_nodes(const struct pipeline *pipeline, const struct space *space
     return 0;
 }
 
-static int fill_process(const struct pipeline *pipeline, const struct target *target,
-                        struct process_report *report)
+int pipeline_fill_process(const struct pipeline *pipeline, const struct target *target,
+                          struct process_report *report)
 {
     const struct space *space = attribute_find(pipeline->attribute, target->pid);
 
@@ -364,7 +364,7 @@ int pipeline_processes(const struct pipeline *pipeline, uid_t uid, struct proces
             continue;
         if (ARRAY_RESERVE(reports->items, reports->cap, reports->n_items + 1) < 0)
             return -ENOMEM;
-        r = fill_process(pipeline, target, &reports->items[reports->n_items]);
+        r = pipeline_fill_process(pipeline, target, &reports->items[reports->n_items]);
         reports->n_items++;
     }
     return r;

@@ -81,6 +81,26 @@ static void print_nodes(FILE *file, const struct node_list *nodes)
     fputc(']', file);
 }
 
+static void print_thread_nodes(FILE *file, const struct node_threads_list *nodes)
+{
+    fputc('[', file);
+    for (unsigned i = 0; i < nodes->n_items; i++)
+        fprintf(file, "%s{\"node\":%d,\"n_threads\":%u}", i ? "," : "", nodes->items[i].node,
+                nodes->items[i].n);
+    fputc(']', file);
+}
+
+static void print_threads(FILE *file, const struct thread_names *threads)
+{
+    fputc('[', file);
+    for (unsigned i = 0; i < threads->n_items; i++) {
+        fprintf(file, "%s{\"tid\":%d,\"comm\":", i ? "," : "", threads->items[i].tid);
+        json_print_string(file, threads->items[i].comm);
+        fputc('}', file);
+    }
+    fputc(']', file);
+}
+
 static void print_share(FILE *file, int permyriad)
 {
     if (permyriad < 0)
@@ -114,6 +134,12 @@ static void print_value(FILE *file, enum field_kind kind, const void *member)
         return print_scans(file, member);
     case FIELD_ERRNOS:
         return print_errnos(file, WIRE_OWNER(member, struct status_report, errnos));
+    case FIELD_ADDRESS:
+        return (void)fprintf(file, "\"0x%" PRIx64 "\"", *(const uint64_t *)member);
+    case FIELD_THREAD_NODES:
+        return print_thread_nodes(file, member);
+    case FIELD_THREADS:
+        return print_threads(file, member);
     case FIELD_NODES:
         return print_nodes(file, member);
     case FIELD_KIND_COUNT:
@@ -143,6 +169,22 @@ void json_print_processes(FILE *file, const struct process_reports *reports)
         if (i)
             fputc(',', file);
         print_record(file, fields_of_process(), &reports->items[i]);
+    }
+    fputc(']', file);
+}
+
+void json_print_process(FILE *file, const struct process_report *report)
+{
+    print_record(file, fields_of_process(), report);
+}
+
+void json_print_vmas(FILE *file, const struct vma_reports *reports)
+{
+    fputc('[', file);
+    for (size_t i = 0; i < reports->n_items; i++) {
+        if (i)
+            fputc(',', file);
+        print_record(file, fields_of_vma(), &reports->items[i]);
     }
     fputc(']', file);
 }
