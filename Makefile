@@ -44,7 +44,7 @@ BENCH_OBJECTS := $(BENCH_SOURCES:tests/%.c=$(B)/obj/%.o)
 # Only what the fuzz targets need: what else the library has would be built for nothing.
 FUZZ_CC ?= clang
 FUZZ_SOURCES := $(wildcard $(addprefix src/,config*.c topology*.c util/maps.c util/procfs.c util/scan.c \
-    attribute/numa_maps.c attribute/vmas.c discover/proc_text.c discover/process.c \
+    attribute/numa_maps.c attribute/vma_names.c attribute/vmas.c discover/proc_text.c discover/process.c \
     $(addprefix sample/,scope/cgroup_*.c timer/code_cache.c timer/x86_*.c mem/mem_sample.c perf/perf_ring.c \
         perf/perf_sample.c kvm/qemu_*.c trace/replay_*.c trace/trace*.c)))
 FUZZ_OBJECTS := $(FUZZ_SOURCES:src/%.c=$(B)/fuzz/obj/%.o)

@@ -222,6 +222,17 @@ static void pipeline_say_denied(struct pipeline *pipeline)
     }
 }
 
+/* For `numabctl vmas`. */
+static void pipeline_keep_verdicts(struct pipeline *pipeline)
+{
+    for (size_t i = 0; i < pipeline->n_candidates; i++) {
+        /* Only decide may not change it. */
+        struct range *range = (struct range *)pipeline->candidates[i].range;
+
+        range->verdict = pipeline->plan.verdicts[i];
+    }
+}
+
 static int pipeline_decide(struct pipeline *pipeline, uint64_t now)
 {
     const struct decide_env env = {
@@ -238,7 +249,10 @@ static int pipeline_decide(struct pipeline *pipeline, uint64_t now)
     if (r < 0)
         return r;
     migrate_allowance(pipeline->migrate, pipeline->config, pipeline->rate_bytes);
-    return decide_plan(&pipeline->plan, &env, pipeline->candidates, pipeline->n_candidates);
+    r = decide_plan(&pipeline->plan, &env, pipeline->candidates, pipeline->n_candidates);
+    if (!r)
+        pipeline_keep_verdicts(pipeline);
+    return r;
 }
 
 /* All but page copying counts against the budget. */

@@ -93,7 +93,7 @@ static void on_moved(struct pipeline *pipeline, struct space *space, const struc
     /* Made anew while the move was out, maybe in another mapping: it learns nothing of it. */
     if (range && !range->moving)
         range = NULL;
-    space_apply_move(space, range, &moved->before, &moved->after, page_bytes, now);
+    space_apply_move(space, moved->start, range, &moved->before, &moved->after, page_bytes, now);
     if (!range)
         return;
     range_on_outcome(pipeline, range, moved, outcome->node, now);

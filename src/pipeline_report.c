@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "attribute/scans.h"
 #include "attribute/tally.h"
 #include "pipeline_state.h"
 #include "util/array.h"
@@ -156,6 +157,16 @@ static void count_autonuma(const struct pipeline *pipeline, struct status_report
     report->autonuma = report_autonuma(&counts);
 }
 
+static void count_scans(const struct pipeline *pipeline, struct status_report *report)
+{
+    struct scan_counts counts;
+
+    attribute_count_scans(pipeline->attribute, &counts);
+    report->scan_passes = counts.n_passes;
+    report->scanned_bytes = counts.scanned_bytes;
+    memcpy(report->scan_verdicts.n, counts.n, sizeof report->scan_verdicts.n);
+}
+
 static void append(char *text, size_t size, const char *between, const char *more)
 {
     size_t used = strlen(text);
@@ -269,6 +280,7 @@ int pipeline_status(const struct pipeline *pipeline, uint64_t now, struct status
     count_pages(pipeline, report);
     count_residency(pipeline, report);
     count_autonuma(pipeline, report);
+    count_scans(pipeline, report);
     count_samples(pipeline, report);
     return 0;
 }
@@ -322,8 +334,8 @@ static int fill_nodes(const struct pipeline *pipeline, const struct space *space
     return 0;
 }
 
-static int fill_process(const struct pipeline *pipeline, const struct target *target,
-                        struct process_report *report)
+int pipeline_fill_process(const struct pipeline *pipeline, const struct target *target,
+                          struct process_report *report)
 {
     const struct space *space = attribute_find(pipeline->attribute, target->pid);
 
@@ -367,7 +379,7 @@ int pipeline_processes(const struct pipeline *pipeline, uid_t uid, struct proces
             continue;
         if (ARRAY_RESERVE(reports->items, reports->cap, reports->n_items + 1) < 0)
             return -ENOMEM;
-        r = fill_process(pipeline, target, &reports->items[reports->n_items]);
+        r = pipeline_fill_process(pipeline, target, &reports->items[reports->n_items]);
         reports->n_items++;
     }
     return r;

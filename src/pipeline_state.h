@@ -81,5 +81,9 @@ int pipeline_sample(struct pipeline *pipeline, uint64_t now);
 /* Pauses the kernel's own balancing, or puts it back. Return: 0 or -ENOMEM. */
 int pipeline_follow_kernel(struct pipeline *pipeline);
 
+/* What is known of one process. Return: 0 or -ENOMEM. */
+int pipeline_fill_process(const struct pipeline *pipeline, const struct target *target,
+                          struct process_report *report);
+
 /* Overall remote share and convergence after a round. */
 void pipeline_close_round(struct pipeline *pipeline, uint64_t now, uint64_t cpu_nsec);

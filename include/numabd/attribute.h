@@ -83,12 +83,15 @@ struct thread {
     enum thread_policy policy;
     bool is_new; /* not seen before the last round */
     uint64_t seen_nsec;
+    int node;        /* of its last sample */
+    double busy_sec; /* access-seconds, halved with each mask window */
     UT_hash_handle hh;
 };
 
 struct vma {
     uint64_t start, end; /* [start, end) */
     unsigned perms;      /* enum maps_perm */
+    uint32_t name;       /* offset in the names of its list */
     uint64_t offset;
     unsigned dev_major, dev_minor;
     uint64_t inode;
@@ -99,9 +102,36 @@ struct vma {
     uint64_t page_bytes; /* of hugetlb, once numa_maps was read; else 0 or the base page's */
 };
 
+/* Texts, one behind the other, each with a NUL (attribute/vma_names.h). */
+struct vma_names {
+    char *text;
+    size_t size, cap;
+};
+
 struct vma_list {
     struct vma *items; /* ascending, disjoint */
     size_t n_items, cap;
+    struct vma_names names;
+};
+
+/* Where pages lie by VMA, as numa_maps told (attribute/vma_pages.h). */
+struct node_pages {
+    uint64_t n; /* base pages */
+    int node;
+};
+
+struct vma_pages_line {
+    uint64_t start; /* of its VMA */
+    uint32_t first; /* index of its nodes */
+    uint16_t n_nodes;
+    uint8_t page_shift; /* log2 of the page size in bytes; 0: not known */
+};
+
+struct vma_pages {
+    struct vma_pages_line *lines; /* ascending */
+    size_t n_lines, lines_cap;
+    struct node_pages *nodes;
+    size_t n_nodes, nodes_cap;
 };
 
 /* Which node a range's accesses come from, and how sure that is. */
@@ -136,8 +166,9 @@ struct range {
     int16_t observed_node;   /* where --observe would have moved it; -1 */
     unsigned n_returns;      /* moves back to moved_from in a row */
     unsigned n_refusals;
-    uint8_t n_blind; /* residency queries to come without a look at its page table */
-    unsigned moving; /* requests to move (parts of) it that are with workers */
+    enum reason verdict; /* of the last decision about it; FEW_SAMPLES before the first */
+    uint8_t n_blind;     /* residency queries to come without a look at its page table */
+    unsigned moving;     /* requests to move (parts of) it that are with workers */
     /* Of shared memory: who used it last; through whose page table it is moved (0: nobody's yet).
      */
     pid_t user_pid, through_pid;
@@ -176,6 +207,7 @@ struct space {
     uint64_t policy_read_nsec;              /* when the last one that holds was asked, 0 = never */
     bool totals_known;
     struct tally totals; /* resident pages by node, in base pages */
+    struct vma_pages pages;
     bool residency_pending;
     bool no_pagemap; /* its page table cannot be looked at: all pages are asked for */
     /* Shared memory that it maps waits for policies: of its threads, or of its VMAs. */
@@ -296,9 +328,11 @@ bool space_lets(const struct space *space, uint64_t addr);
 bool space_lets_vma(const struct space *space, const struct vma *vma);
 
 /*
- * What was learned by a move about pages of a range: by node, and after it. NULL: the range has
+ * What was learned by a move about pages from `start` on, of a range: by node, and after it.
+ * NULL: the range has
  * gone (or was made anew while the move was out, maybe in another mapping, and learns nothing of
  * it).
  */
-void space_apply_move(struct space *space, struct range *range, const struct tally *before,
-                      const struct tally *after, uint64_t page_bytes, uint64_t now);
+void space_apply_move(struct space *space, uint64_t start, struct range *range,
+                      const struct tally *before, const struct tally *after, uint64_t page_bytes,
+                      uint64_t now);

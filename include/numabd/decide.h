@@ -79,12 +79,15 @@ struct move {
     bool observe;    /* decided, to be counted only */
     uint64_t object; /* of shared memory: its id, and where its range begins there; 0 = private */
     uint64_t offset;
+    size_t candidate; /* index */
 };
 
 struct plan {
     struct move *moves; /* by node, pid and address */
     size_t n_moves, cap;
     struct reason_counts reasons; /* one per candidate; NONE = planned */
+    enum reason *verdicts;        /* the same, by candidate */
+    size_t verdicts_cap;
 };
 
 /* Return: 0 or -ENOMEM. *plan must be empty or used before; it is overwritten. */

@@ -106,4 +106,6 @@ void pipeline_describe_source(const struct pipeline *pipeline, const char *name,
 
 /* Reports, as report.h says. */
 int pipeline_status(const struct pipeline *pipeline, uint64_t now, struct status_report *report);
+int pipeline_vmas(const struct pipeline *pipeline, uid_t uid, const struct vmas_query *query,
+                  uint64_t now, struct vmas_page *page);
 int pipeline_processes(const struct pipeline *pipeline, uid_t uid, struct process_reports *reports);

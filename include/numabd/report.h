@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "attribute/scan_filter.h"
 #include "numabd/reason.h"
 #include "util/cleanup.h"
 
@@ -14,6 +15,10 @@
 struct autonuma_report {
     uint64_t numa_pte_updates, numa_hint_faults, numa_hint_faults_local, numa_pages_migrated;
     double autonuma_cost; /* of these */
+};
+
+struct scan_verdicts {
+    uint64_t n[SCAN_VERDICT_COUNT]; /* one for each VMA and pass */
 };
 
 /* Remote shares are permyriad of sampled accesses, -1 = not known yet. */
@@ -47,6 +52,9 @@ struct status_report {
     struct reason_counts vma_reasons;     /* now, VMAs of balanced processes */
     struct reason_counts range_reasons;   /* the last round's verdicts */
     struct autonuma_report autonuma;      /* of all processes */
+    /* the scan filter since the start: passes, bytes of VMAs scanned in full, VMAs by verdict */
+    uint64_t scan_passes, scanned_bytes;
+    struct scan_verdicts scan_verdicts;
     /* pages that failed, by errno: parallel arrays of n_errnos */
     int errnos[32];
     uint64_t errno_pages[32];
@@ -82,9 +90,81 @@ struct process_reports {
     size_t n_items, cap;
 };
 
+/* Threads of a node. */
+struct node_threads {
+    int node;
+    unsigned n;
+};
+
+struct node_threads_list {
+    struct node_threads *items; /* ascending ids, owned */
+    unsigned n_items;
+};
+
+#define THREAD_NAMES_MAX 3
+
+struct thread_name {
+    pid_t tid;
+    char comm[64]; /* "" where it could not be read */
+};
+
+struct thread_names {
+    struct thread_name items[THREAD_NAMES_MAX];
+    unsigned n_items;
+};
+
+struct vma_report {
+    uint64_t start, end; /* [start, end) */
+    char name[256];      /* as maps has it: a newline is \012; a long one is cut at its front */
+    char policy[32];     /* "default", or a reason's name: "bind", ..., "policy_unknown" */
+    uint64_t page_bytes; /* kernelpagesize_kB: of huge pages only hugetlb's; 0 = not known */
+    bool nodes_known;
+    struct node_list nodes; /* as numa_maps told, and as numabd moved since */
+    unsigned n_threads;     /* that used it in the last two mask windows, as far as sampled */
+    struct node_threads_list thread_nodes; /* where they ran last */
+    struct thread_names threads;           /* those of them with most CPU time, most first */
+    unsigned n_scans;                      /* times that all of it was scanned */
+    int scanned_ago_sec;                   /* since the last of them began, -1 = never */
+    char scan[32];                         /* the scan filter's last verdict */
+    struct reason_counts ranges;           /* by the last decision about each; NONE: to be moved */
+    uint64_t moved_bytes;
+    char reason[32];   /* why it is as it is: a reason's name, of most of its ranges */
+    char verdict[192]; /* the same in a few words, with counts */
+};
+
+struct vma_reports {
+    struct vma_report *items;
+    size_t n_items, cap;
+};
+
+/* A part of the VMAs of one process: 65,530 are too many for one answer of the loop. */
+#define VMAS_PAGE_ROWS 128
+
+struct vmas_query {
+    pid_t pid;
+    uint64_t from; /* VMAs that start there or above; 0 at first, then `next` */
+};
+
+struct vmas_page {
+    struct process_report process;
+    struct vma_reports vmas;
+    uint64_t next; /* 0: these were the last */
+    /* Of the program in the process: pages with different ones are of different programs. */
+    uint64_t generation;
+};
+
+/* Why there is no page. */
+enum {
+    VMAS_UNKNOWN = 1, /* no such process is known */
+    VMAS_FOREIGN,     /* it is another user's */
+    VMAS_LEFT_ALONE,  /* it is no target: process.state says why */
+};
+
 struct doctor_report; /* report/doctor.h */
 
 void process_reports_deinit(struct process_reports *reports);
+void vma_reports_deinit(struct vma_reports *reports);
+void vmas_page_deinit(struct vmas_page *page);
 
 /*
  * What control asks of the daemon; called in the loop thread. `uid` is the caller's: uid 0 sees all
@@ -93,6 +173,8 @@ void process_reports_deinit(struct process_reports *reports);
 struct report_ops {
     int (*status)(void *userdata, struct status_report *report);
     int (*processes)(void *userdata, uid_t uid, struct process_reports *reports);
+    /* Return: also VMAS_UNKNOWN, VMAS_FOREIGN or VMAS_LEFT_ALONE. */
+    int (*vmas)(void *userdata, uid_t uid, const struct vmas_query *query, struct vmas_page *page);
     /* What the doctor finds now; *reportp stays the daemon's, valid until the next call. */
     int (*doctor)(void *userdata, const struct doctor_report **reportp);
     /* Loads the configuration again. Return: 0, or -EINVAL with one line in message. */

@@ -96,8 +96,10 @@ static void on_policy(struct work *work)
             attribute_settle_policy(attribute, space, policy->request.cpu_nsec);
         if (!policy_request_apply(policy, space))
             space->maps_wanted = true;
-        if (policy->with_process && !policy->request.r)
+        if (policy->with_process && !policy->request.r) {
             space->policy_read_nsec = space->policy_nsec;
+            space_set_pages(space, &policy->pages);
+        }
     }
     policy_request_free(work);
 }

@@ -16,6 +16,7 @@ struct range *range_insert(struct range **ranges, uint64_t start, uint64_t end, 
     range->rank = (uint8_t)rank;
     range->claim.node = -1;
     range->observed_node = -1;
+    range->verdict = REASON_FEW_SAMPLES;
     HASH_ADD(hh, *ranges, start, sizeof range->start, range);
     return range;
 }

@@ -97,7 +97,7 @@ static int policy_take_line(struct policy_request *policy, const struct numa_map
     for (size_t i = 0; i < line->n_entries; i++)
         if (tally_add(&policy->totals, line->entries[i].node, line->entries[i].n * base_pages, 0))
             return -ENOMEM;
-    return 0;
+    return vma_pages_add(&policy->pages, entry->start, entry->page_bytes, base_pages, line);
 }
 
 static int policy_parse(struct policy_request *policy, const char *text, size_t size)
@@ -192,6 +192,7 @@ void policy_request_free(struct work *work)
     free(policy->tids);
     free(policy->thread_policies);
     tally_deinit(&policy->totals);
+    vma_pages_deinit(&policy->pages);
     free(policy);
 }
 

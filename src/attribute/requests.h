@@ -5,6 +5,7 @@
  * meanwhile. It has its own copy of the host: it may run on when everything else has been freed.
  */
 #include "attribute/numa_maps.h"
+#include "attribute/vma_pages.h"
 #include "attribute/vmas.h"
 #include "numabd/attribute.h"
 
@@ -37,7 +38,8 @@ struct policy_request {
     bool with_process;            /* numa_maps of the whole process; else only the threads */
     struct policy_entry *entries; /* in the order of the text: ascending */
     size_t n_entries, cap;
-    struct tally totals; /* base pages by node */
+    struct tally totals;    /* base pages by node */
+    struct vma_pages pages; /* the same by VMA */
     pid_t *tids;
     enum thread_policy *thread_policies;
     size_t n_tids;

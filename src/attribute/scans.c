@@ -63,6 +63,10 @@ static void follow_one(const struct scans *scans, const struct vma_list *before,
             scan_state_merge(&item->state, &old->state);
         else
             scan_state_inherit(&item->state, &old->state);
+        if (item->finished_nsec < old->finished_nsec)
+            item->finished_nsec = old->finished_nsec;
+        if (before->items[i].start >= vma->start)
+            item->moved_bytes += old->moved_bytes;
         item->verdict = found && scan_verdict_lets(item->verdict) ? item->verdict : old->verdict;
         found = true;
     }
@@ -97,6 +101,12 @@ int scans_note(struct scans *scans, size_t index, pid_t tid, unsigned slot, bool
     if (!scan_filter_remembers(&scans->filter, recent))
         return 0;
     return recent_note(recent, scan_filter_bit(&scans->filter, tid, slot));
+}
+
+void scans_note_moved(struct scans *scans, size_t index, uint64_t moved_bytes)
+{
+    if (index < scans->n_items)
+        scans->items[index].moved_bytes += moved_bytes;
 }
 
 void scans_rotate(struct scans *scans)
@@ -145,6 +155,7 @@ void scans_begin_pass(struct scans *scans, const struct vma_list *vmas, const st
                       uint64_t now)
 {
     scans->pass.n_scanned = scans->pass.n_inactive = 0;
+    scans->pass_nsec = now;
     for (size_t i = 0; i < scans->n_items; i++) {
         struct vma_scan *item = &scans->items[i];
 
@@ -175,6 +186,7 @@ void scans_end_pass(struct scans *scans, const struct vma_list *vmas)
         if (item->verdict == SCAN_UNJUDGED || !scan_verdict_lets(item->verdict) || item->left_over)
             continue;
         scan_state_finish(&item->state, &scans->pass);
+        item->finished_nsec = scans->pass_nsec;
         scans->counts.scanned_bytes += vmas->items[i].end - vmas->items[i].start;
     }
     scans->counts.n_passes++;

@@ -9,6 +9,8 @@ struct vma_scan {
     struct scan_state state;
     enum scan_verdict verdict; /* of the last pass */
     bool left_over;            /* this pass has no budget for the rest of it */
+    uint64_t finished_nsec;    /* when the last pass began that scanned all of it; 0: none */
+    uint64_t moved_bytes;      /* of the VMA; goes on where its start stays */
 };
 
 struct scan_counts {
@@ -25,6 +27,7 @@ struct scans {
     struct vma_scan *items; /* [n_items] in the order of the VMAs */
     size_t n_items;         /* as many as VMAs; 0 where memory was short: all are let through */
     struct scan_pass pass;
+    uint64_t pass_nsec; /* when it began */
     struct scan_counts counts;
 };
 
@@ -45,6 +48,9 @@ void scans_follow(struct scans *scans, const struct vma_list *before, const stru
 
 /* A thread used the VMA with this index; is its slot shared? Return: 0 or -ENOMEM. */
 int scans_note(struct scans *scans, size_t index, pid_t tid, unsigned slot, bool shared);
+
+/* So much of the VMA with this index was moved. */
+void scans_note_moved(struct scans *scans, size_t index, uint64_t moved_bytes);
 
 /* The next mask window begins. */
 void scans_rotate(struct scans *scans);

@@ -14,6 +14,7 @@
 #include "attribute/tally.h"
 #include "attribute/thread_mask.h"
 #include "attribute/threads.h"
+#include "attribute/vma_pages.h"
 #include "attribute/vmas.h"
 #include "util/nsec.h"
 
@@ -68,6 +69,7 @@ struct space *space_free(struct space *space)
     slots_free(space->slots);
     scans_free(space->scans);
     vma_list_deinit(&space->vmas);
+    vma_pages_deinit(&space->pages);
     tally_deinit(&space->totals);
     fd_close(space->maps_fd);
     free(space);
@@ -228,6 +230,7 @@ int space_add_access(struct space *space, const struct access *access, int node,
     thread = threads_note(space, access);
     if (!thread || space_note_user(space, vma, thread) < 0)
         return -ENOMEM;
+    thread->node = node;
     return space_count_access(space, vma, access, node, thread->slot, grain, madep);
 }
 
@@ -252,6 +255,13 @@ void space_set_vmas(struct space *space, struct vma_list *vmas, size_t *n_droppe
     *n_droppedp = n_dropped;
 }
 
+void space_set_pages(struct space *space, struct vma_pages *pages)
+{
+    vma_pages_deinit(&space->pages);
+    space->pages = *pages;
+    *pages = (struct vma_pages){0};
+}
+
 void space_reset(struct space *space, size_t *n_droppedp)
 {
     *n_droppedp = HASH_COUNT(space->ranges);
@@ -259,6 +269,7 @@ void space_reset(struct space *space, size_t *n_droppedp)
     threads_drop(space);
     space_forget_scans(space);
     vma_list_deinit(&space->vmas);
+    vma_pages_deinit(&space->pages);
     tally_clear(&space->totals);
     space->maps_fd = fd_close(space->maps_fd);
     space->maps_known = space->totals_known = space->denied = false;
@@ -466,9 +477,12 @@ bool space_awaits_move(const struct space *space, double min_share, uint64_t now
     return false;
 }
 
-void space_apply_move(struct space *space, struct range *range, const struct tally *before,
-                      const struct tally *after, uint64_t page_bytes, uint64_t now)
+void space_apply_move(struct space *space, uint64_t start, struct range *range,
+                      const struct tally *before, const struct tally *after, uint64_t page_bytes,
+                      uint64_t now)
 {
+    uint64_t moved_bytes = 0;
+
     for (size_t i = 0; i < before->n_entries; i++)
         (void)tally_add(&space->totals, before->entries[i].node, -before->entries[i].n, 0);
     for (size_t i = 0; i < after->n_entries; i++) {
@@ -477,8 +491,10 @@ void space_apply_move(struct space *space, struct range *range, const struct tal
 
         (void)tally_add(&space->totals, entry->node, entry->n, 0);
         if (arrived > 0)
-            space->moved_bytes += (uint64_t)arrived * page_bytes;
+            moved_bytes += (uint64_t)arrived * page_bytes;
     }
+    space->moved_bytes += moved_bytes;
+    space_note_moved(space, start, before, after, moved_bytes);
     /* A slab is believed to lie as the last part of it that moved: it is asked for anew soon. */
     if (range && !tally_copy(&range->residency, after))
         range->residency_nsec = now;

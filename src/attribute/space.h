@@ -37,6 +37,9 @@ void space_count_fault(struct space *space, const struct access *access, int nod
  */
 void space_set_vmas(struct space *space, struct vma_list *vmas, size_t *n_droppedp);
 
+/* Takes what numa_maps told (which is left empty). */
+void space_set_pages(struct space *space, struct vma_pages *pages);
+
 /* Another program runs in the process now: everything that was learned goes. */
 void space_reset(struct space *space, size_t *n_droppedp);
 

@@ -8,12 +8,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "attribute/vma_names.h"
 #include "util/array.h"
 #include "util/scan.h"
 
 void vma_list_deinit(struct vma_list *list)
 {
     free(list->items);
+    vma_names_deinit(&list->names);
     *list = (struct vma_list){0};
 }
 
@@ -79,6 +81,7 @@ static struct vma vma_of_entry(const struct maps_entry *entry)
 int vma_list_parse(struct vma_list *list, const char *text, size_t size)
 {
     const char *end = text + size;
+    struct vma_names_cache cache = {{0}};
     struct maps_entry entry;
     int r;
 
@@ -89,7 +92,11 @@ int vma_list_parse(struct vma_list *list, const char *text, size_t size)
             continue;
         if (ARRAY_RESERVE(list->items, list->cap, list->n_items + 1) < 0)
             return -ENOMEM;
-        list->items[list->n_items++] = vma_of_entry(&entry);
+        list->items[list->n_items] = vma_of_entry(&entry);
+        if (vma_names_add(&list->names, &cache, entry.name, entry.name_size,
+                          &list->items[list->n_items].name) < 0)
+            return -ENOMEM;
+        list->n_items++;
     }
     return 0;
 }

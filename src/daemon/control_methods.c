@@ -3,7 +3,8 @@
  *
  *     Status()    -> a{sv}    everybody
  *     Processes() -> aa{sv}   everybody, own processes only; root sees all
- *     Doctor()    -> aa{sv}   everybody
+ *     Vmas(it)    -> a{sv}aa{sv}tt  everybody, of own processes; root of all: of the process, the
+ * VMAs from an address on; then the next address and the generation Doctor()    -> aa{sv} everybody
  *     Reload()                root
  *     Pause()                 root
  *     Resume()                root
@@ -19,6 +20,8 @@
 #include "report/wire.h"
 #include "util/utf8.h"
 
+#define ERROR_NO_PROCESS "org.numabd.Error.NoSuchProcess"
+#define ERROR_LEFT_ALONE "org.numabd.Error.LeftAlone"
 #define ERROR_INVALID_CONFIG "org.numabd.Error.InvalidConfig"
 #define ERROR_NOT_UNDONE "org.numabd.Error.NotUndone"
 
@@ -57,6 +60,47 @@ static int on_processes(sd_bus_message *call, void *userdata, sd_bus_error *erro
 
     (void)error;
     process_reports_deinit(&reports);
+    return r;
+}
+
+static int refuse_vmas(int condition, pid_t pid, const char *state, sd_bus_error *error)
+{
+    switch (condition) {
+    case VMAS_FOREIGN:
+        return sd_bus_error_setf(error, SD_BUS_ERROR_ACCESS_DENIED, "process %d is another user's",
+                                 pid);
+    case VMAS_LEFT_ALONE:
+        return sd_bus_error_setf(error, ERROR_LEFT_ALONE, "process %d is left alone: %s", pid,
+                                 state);
+    default:
+        return sd_bus_error_setf(error, ERROR_NO_PROCESS, "numabd knows no process %d", pid);
+    }
+}
+
+static int reply_vmas(sd_bus_message *call, struct control_caller *caller, struct vmas_page *page,
+                      sd_bus_error *error)
+{
+    CLEANUP(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+    struct vmas_query query = {0};
+    int r = sd_bus_message_read(call, "it", &query.pid, &query.from);
+
+    if (r >= 0)
+        r = caller->ops->vmas(caller->userdata, caller->uid, &query, page);
+    if (r > 0)
+        return refuse_vmas(r, query.pid, page->process.state, error);
+    if (r >= 0)
+        r = sd_bus_message_new_method_return(call, &reply);
+    if (r >= 0)
+        r = wire_append_vmas(reply, page);
+    return r < 0 ? r : sd_bus_send(NULL, reply, NULL);
+}
+
+static int on_vmas(sd_bus_message *call, void *userdata, sd_bus_error *error)
+{
+    struct vmas_page page = {0};
+    int r = reply_vmas(call, userdata, &page, error);
+
+    vmas_page_deinit(&page);
     return r;
 }
 
@@ -141,6 +185,7 @@ static const sd_bus_vtable vtable[] = {
     SD_BUS_VTABLE_START(SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD("Status", "", "a{sv}", on_status, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD("Processes", "", "aa{sv}", on_processes, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD("Vmas", "it", "a{sv}aa{sv}tt", on_vmas, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD("Doctor", "", "aa{sv}", on_doctor, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD("Reload", "", "", on_reload, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD("Pause", "", "", on_pause, SD_BUS_VTABLE_UNPRIVILEGED),

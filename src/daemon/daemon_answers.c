@@ -23,6 +23,14 @@ static int control_processes(void *userdata, uid_t uid, struct process_reports *
     return pipeline_processes(daemon->pipeline, uid, reports);
 }
 
+static int control_vmas(void *userdata, uid_t uid, const struct vmas_query *query,
+                        struct vmas_page *page)
+{
+    struct daemon *daemon = userdata;
+
+    return pipeline_vmas(daemon->pipeline, uid, query, nsec_now(), page);
+}
+
 static void describe_source(void *userdata, const char *source, char *text, size_t size)
 {
     pipeline_describe_source(userdata, source, text, size);
@@ -77,6 +85,7 @@ static int control_undo(void *userdata, char *message, size_t message_size)
 const struct report_ops daemon_report_ops = {
     .status = control_status,
     .processes = control_processes,
+    .vmas = control_vmas,
     .doctor = control_doctor,
     .reload = control_reload,
     .hold = control_hold,

@@ -18,6 +18,7 @@
 void plan_deinit(struct plan *plan)
 {
     free(plan->moves);
+    free(plan->verdicts);
     *plan = (struct plan){0};
 }
 
@@ -236,6 +237,12 @@ struct allowance {
     uint64_t room, rate;
 };
 
+static void plan_note(struct plan *plan, size_t candidate, enum reason reason)
+{
+    plan->reasons.n[reason]++;
+    plan->verdicts[candidate] = reason;
+}
+
 static enum reason allowance_take(struct allowance *allowance, const struct move *move)
 {
     if (move->observe)
@@ -267,7 +274,7 @@ static int plan_spend(struct plan *plan, const struct decide_env *env)
         struct move move = plan->moves[i];
         enum reason reason = allowance_take(&nodes[move.node], &move);
 
-        plan->reasons.n[reason]++;
+        plan_note(plan, move.candidate, reason);
         if (reason == REASON_NONE)
             plan->moves[n_kept++] = move;
     }
@@ -282,16 +289,19 @@ int decide_plan(struct plan *plan, const struct decide_env *env, const struct ca
 
     plan->n_moves = 0;
     plan->reasons = (struct reason_counts){0};
+    if (ARRAY_RESERVE(plan->verdicts, plan->verdicts_cap, n_candidates) < 0)
+        return -ENOMEM;
     for (size_t i = 0; i < n_candidates; i++) {
         struct move move;
         enum reason reason = decide_range(env, &candidates[i], &move);
 
         if (reason != REASON_NONE) {
-            plan->reasons.n[reason]++;
+            plan_note(plan, i, reason);
             continue;
         }
         if (ARRAY_RESERVE(plan->moves, plan->cap, plan->n_moves + 1) < 0)
             return -ENOMEM;
+        move.candidate = i;
         plan->moves[plan->n_moves++] = move;
     }
     if (!plan->n_moves)

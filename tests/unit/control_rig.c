@@ -52,6 +52,15 @@ static int answer_processes(void *userdata, uid_t uid, struct process_reports *r
     return r;
 }
 
+static int answer_vmas(void *userdata, uid_t uid, const struct vmas_query *query,
+                       struct vmas_page *page)
+{
+    struct control_rig *rig = userdata;
+
+    rig->n_vmas_calls++;
+    return rig->vmas ? rig->vmas(rig, uid, query, page) : VMAS_UNKNOWN;
+}
+
 static int answer_doctor(void *userdata, const struct doctor_report **reportp)
 {
     struct control_rig *rig = userdata;
@@ -92,6 +101,7 @@ static int answer_undo(void *userdata, char *message, size_t message_size)
 static const struct report_ops answers = {
     .status = answer_status,
     .processes = answer_processes,
+    .vmas = answer_vmas,
     .doctor = answer_doctor,
     .reload = answer_reload,
     .hold = answer_hold,

@@ -253,7 +253,8 @@ static void test_older_results_than_a_move_are_dropped(void **state)
 
         residency = rig_ask(&rig, now);
         residency_request_run(&residency->request.work);
-        space_apply_move(rig.space, range, &before, &after, PAGE, now + (uint64_t)later * SEC);
+        space_apply_move(rig.space, BASE, range, &before, &after, PAGE,
+                         now + (uint64_t)later * SEC);
         assert_int_equal(residency_request_apply(residency, rig.space), 0);
         assert_true(range_resident_share(range, 8) == 1);
         residency_request_free(&residency->request.work);

@@ -233,6 +233,8 @@ static void nodes_are_shown_in_order_and_add_up(void **state)
     assert_true(report.autonuma.numa_hint_faults > report.autonuma.numa_hint_faults_local);
     assert_true(report.autonuma.numa_hint_faults_local > 0);
     assert_int_equal(model_run_status(run).autonuma.numa_pages_migrated, PAGES / 2);
+    assert_true(model_run_status(run).scan_passes > 0);
+    assert_int_equal(model_run_status(run).scan_verdicts.n[SCAN_FIRST_PASSES], 2);
     free(report.nodes.items);
     /* Moves that are counted off stale totals never show less than nothing. */
     space = attribute_find(run->pipeline->attribute, PID);

@@ -416,6 +416,29 @@ static void status_counts_as_the_kernel_counts_its_own_balancing(void **state)
     free(text);
 }
 
+static void status_says_what_the_scan_filter_did(void **state)
+{
+    struct status_report report = balancing_report();
+    char *text;
+
+    (void)state;
+    report.scan_passes = 120;
+    report.scanned_bytes = UINT64_C(6550000000);
+    report.scan_verdicts.n[SCAN_UNJUDGED] = 3; /* neither */
+    report.scan_verdicts.n[SCAN_FIRST_PASSES] = 12;
+    report.scan_verdicts.n[SCAN_ACTIVE] = 30;
+    report.scan_verdicts.n[SCAN_SHARED_RO] = 5;
+    report.scan_verdicts.n[SCAN_INACTIVE] = 900;
+    text = print_status(&report);
+    assert_non_null(strstr(text, "\nscan filter  120 passes, 6.1 GiB in VMAs scanned (first_passes "
+                                 "12, pid_active 30), skipped shared_ro 5, pid_inactive 900\n"));
+    free(text);
+    report.scan_verdicts = (struct scan_verdicts){{0}};
+    text = print_status(&report);
+    assert_non_null(strstr(text, "\nscan filter  120 passes, 6.1 GiB in VMAs scanned\n"));
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -436,6 +459,7 @@ int main(void)
         cmocka_unit_test(status_of_a_balancing_daemon_is_three_lines),
         cmocka_unit_test(status_says_why_and_counts_what_was_left_alone),
         cmocka_unit_test(status_says_what_was_missed),
+        cmocka_unit_test(status_says_what_the_scan_filter_did),
         cmocka_unit_test(status_counts_as_the_kernel_counts_its_own_balancing),
     };
 
