@@ -24,6 +24,14 @@ static bool small_agrees(const struct space *space, uint64_t addr, int node)
     return range_agrees(small, node, space->min_share);
 }
 
+bool slab_speaks(const struct space *space, uint64_t addr, int node)
+{
+    const struct range *slab = slab_find(space, addr);
+
+    return slab && small_agrees(space, addr, node) &&
+           space_find_evidence(space, slab, space->min_share)->claim.node == node;
+}
+
 /* The end of the 2 MiB around addr, inside the slab. */
 static uint64_t piece_end(const struct range *slab, uint64_t addr)
 {

@@ -305,7 +305,8 @@ void space_mark_bound(struct space *space)
     groups_mark_bound(space->groups, &space->own_policy);
 }
 
-/* Its memory lies where a group says that it belongs, and its own samples do not speak for more. */
+/* Its memory lies where its slab says that it belongs, and its own samples do not speak for more.
+ */
 static bool space_is_settled(const struct space *space, const struct range *range, double min_share)
 {
     const struct range *above = groups_find_above(space->groups, &space->vmas, range, CLAIM_PASSES);
@@ -314,7 +315,8 @@ static bool space_is_settled(const struct space *space, const struct range *rang
         return false;
     if (range->claim.n_passes && range->claim.node != above->claim.node)
         return false;
-    return range_agrees(range, above->claim.node, min_share) &&
+    return slab_speaks(space, range->start, above->claim.node) &&
+           range_agrees(range, above->claim.node, min_share) &&
            range_resident_share(range, above->claim.node) == 1;
 }
 
@@ -327,7 +329,7 @@ static bool space_may_forget(const struct space *space, const struct range *rang
 {
     if (range->moving || range->bound_thread)
         return false;
-    if (slab_find(space, range->start) && space_is_settled(space, range, min_share))
+    if (space_is_settled(space, range, min_share))
         return true;
     if (tally_total_n(&range->rate) > RANGE_FORGET_SAMPLES)
         return false;

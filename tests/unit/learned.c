@@ -34,14 +34,17 @@ static bool is_larger(const struct learned *learned, unsigned level, size_t cell
     return end - first > end_below - first_below;
 }
 
-/* Is an access from `node` what a confirmed group said, and no smaller one around it denied? */
-static bool is_told(const struct learned_claim *claim, unsigned node, bool told)
+/*
+ * Is an access from `node` what a confirmed group of 32 MiB or more said, and no smaller one around
+ * it denied?
+ */
+static bool is_told(const struct learned_claim *claim, unsigned level, unsigned node, bool told)
 {
     if (claim->shared || claim->looks_shared)
         return false;
     if (!claim->n_passes)
         return told;
-    return claim->node == node && (told || claim->n_passes >= CLAIM_PASSES);
+    return claim->node == node && (told || (level >= SLAB && claim->n_passes >= CLAIM_PASSES));
 }
 
 /* What is there counts it; what is not is made, unless it is told already. Return: was it told? */
@@ -57,7 +60,7 @@ static bool add_level(struct learned *learned, unsigned level, size_t cell, uint
         piece_make(learned, level, cell);
     learned_cell->n[node]++;
     learned_cell->threads |= bit;
-    return is_told(&piece->claim, node, told);
+    return is_told(&piece->claim, level, node, told);
 }
 
 void learned_add(struct learned *learned, size_t cell, unsigned thread, unsigned node,

@@ -125,14 +125,51 @@ static bool says_the_same(const struct closing *closing, const struct judged *ju
            judged->sum.n[above->claim.node] / n > closing->space->min_share - judged->slack;
 }
 
-/* A range that lies where a confirmed group says is its slab's. */
+/* Do the samples of the piece around the cell, if there are any, allow that it belongs to `node`?
+ */
+static bool allows(const struct closing *closing, unsigned level, size_t cell, unsigned node)
+{
+    struct learned_cell *piece = piece_around(closing->learned, level, cell);
+    const struct learned_cell sum =
+        piece_sum(closing->learned, level, (size_t)(piece - closing->learned->cells[level]));
+    double n = piece_total(&sum);
+
+    return n < FEW_SAMPLES || sum.n[node] / n > closing->space->min_share;
+}
+
+/* Does the group of 8 MiB around the cell, if there is one, let it go along with its slab? */
+static bool small_goes_along(const struct closing *closing, size_t cell, unsigned node)
+{
+    const struct learned_cell *small = piece_around(closing->learned, 1, cell);
+
+    if (!small->known || small->gone)
+        return true;
+    return !small->claim.shared && (!small->claim.n_passes || small->claim.node == node) &&
+           allows(closing, 1, cell, node);
+}
+
+/* Is the memory around the cell its slab's where it has no range, to be moved to `node`? */
+static bool slab_speaks(const struct closing *closing, size_t cell, unsigned node)
+{
+    const struct learned_cell *slab = piece_around(closing->learned, SLAB, cell);
+    const struct learned_cell *above = piece_above(closing->learned, SLAB, cell, CLAIM_PASSES);
+    const struct learned_claim *claim = &slab->claim;
+
+    if (!slab->known || slab->gone || !small_goes_along(closing, cell, node))
+        return false;
+    if (!claim->shared && claim->n_passes < CLAIM_PASSES && above &&
+        allows(closing, SLAB, cell, above->claim.node))
+        claim = &above->claim;
+    return claim->n_passes && claim->node == node;
+}
+
+/* A range that lies where a confirmed group says is its slab's, if that speaks for it. */
 static bool is_settled(const struct closing *closing, const struct judged *judged, size_t first)
 {
     const struct learned_cell *above = piece_above(closing->learned, 0, first, CLAIM_PASSES);
 
-    return piece_around(closing->learned, SLAB, first)->known &&
-           !piece_around(closing->learned, SLAB, first)->gone &&
-           says_the_same(closing, judged, above) && judged->sum.all_on[above->claim.node];
+    return says_the_same(closing, judged, above) && judged->sum.all_on[above->claim.node] &&
+           slab_speaks(closing, first, above->claim.node);
 }
 
 static bool range_goes(const struct closing *closing, const struct judged *judged, size_t first)
