@@ -139,21 +139,21 @@ static double local_share(const struct range *range, const struct access *access
     }
 }
 
+/* What tells best where an access's memory lies: its range, or its slab while that is not known. */
+static const struct range *find_placed(const struct range *range, const struct range *slab)
+{
+    return slab && (!range || !range->residency_nsec) ? slab : range;
+}
+
 void space_count_fault(struct space *space, const struct access *access, int node)
 {
-    const struct vma *vma;
     const struct range *range;
-    uint64_t start, end;
     double local;
 
     if (access->when_nsec == space->sampled_nsec && access->tid == space->sampled_tid)
         return;
     space->autonuma.n_hint_faults++;
-    vma = space_find_vma(space, access->addr);
-    if (!vma)
-        return;
-    range_bounds(vma, access->addr, &start, &end);
-    range = space_find_range(space, start);
+    range = find_placed(space_find_ranked(space, access->addr, 0), slab_find(space, access->addr));
     local = range ? local_share(range, access, node) : -1;
     if (local > 0)
         space->autonuma.n_local += local;
@@ -206,7 +206,7 @@ static int space_count_access(struct space *space, const struct vma *vma,
     r = space_get_range(space, vma, access->addr, slab, known ? GRAIN_NONE : grain, &range, madep);
     if (r)
         return r;
-    space_count_share(space, range ? range : slab, access, node);
+    space_count_share(space, find_placed(range, slab), access, node);
     if (range)
         r = range_add(range, access, node, slot);
     return r || range || known ? r : SPACE_CAPPED;

@@ -177,6 +177,29 @@ static void what_its_slab_does_not_speak_for_gets_its_range_back(void **state)
     rig_deinit(&rig);
 }
 
+/*
+ * Named after the bug: samples in a slab's memory were never local ones, and those that opened a
+ * range told nothing of where they went until it had been looked at.
+ */
+static void what_a_slab_holds_is_local_or_remote(void **state)
+{
+    const struct access access = {.when_nsec = 1, .addr = BASE + 20 * M, .weight_sec = 1};
+    struct rig rig;
+    bool made = false;
+
+    (void)state;
+    rig_init(&rig);
+    place(slab_find(rig.space, BASE), 8);
+    space_count_fault(rig.space, &access, 8);
+    assert_true(rig.space->autonuma.n_local == 1);
+    rig.space->round_sec = rig.space->round_remote_sec = 0;
+    assert_int_equal(space_add_access(rig.space, &access, 8, GRAIN_RANGES, &made), 0);
+    assert_true(!made && rig.space->round_sec == 1 && rig.space->round_remote_sec == 0);
+    assert_int_equal(space_add_access(rig.space, &access, 0, GRAIN_RANGES, &made), 0);
+    assert_true(made && rig.space->round_sec == 2 && rig.space->round_remote_sec == 1);
+    rig_deinit(&rig);
+}
+
 static void what_has_a_range_or_disagrees_is_left_out(void **state)
 {
     uint64_t start = 0, end;
@@ -301,6 +324,7 @@ int main(void)
         cmocka_unit_test(in_what_looks_shared_all_is_finer),
         cmocka_unit_test(what_its_slab_does_not_speak_for_keeps_its_range),
         cmocka_unit_test(what_its_slab_does_not_speak_for_gets_its_range_back),
+        cmocka_unit_test(what_a_slab_holds_is_local_or_remote),
         cmocka_unit_test(what_has_a_range_or_disagrees_is_left_out),
         cmocka_unit_test(only_what_it_stands_for_is_looked_at),
         cmocka_unit_test(a_slab_without_memory_of_its_own_is_not_looked_at),
