@@ -9,7 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "attribute/ranges.h"
 #include "attribute/scans.h"
+#include "attribute/slabs.h"
 #include "attribute/slots.h"
 #include "attribute/space_scan.h"
 #include "attribute/vma_names.h"
@@ -264,9 +266,35 @@ static void pager_count_ranges(const struct pager *pager, struct vma_reports *ro
     }
 }
 
+/* Slabs that lie well are never decided about. */
+static enum reason slab_verdict(const struct range *slab, int node)
+{
+    return range_resident_share(slab, node) == 1 ? REASON_LOCAL : slab->verdict;
+}
+
+/* Memory without ranges counts by what its slabs stand for, in units of a range. */
+static void pager_count_slabs(const struct pager *pager, struct vma_reports *rows)
+{
+    struct vma_list part = {.items = &pager->space->vmas.items[pager->first],
+                            .n_items = rows->n_items};
+    struct range *slab, *next;
+
+    if (!rows->n_items)
+        return;
+    HASH_ITER (hh, pager->space->groups[SLAB_LEVEL], slab, next) {
+        const struct vma *vma = vma_list_find(&part, slab->start);
+        int node = vma ? slab_node(pager->space, slab) : -1;
+
+        if (node >= 0)
+            rows->items[vma - part.items].ranges.n[slab_verdict(slab, node)] +=
+                slab_bytes(pager->space, slab, node) / RANGE_BYTES;
+    }
+}
+
 static void pager_judge(const struct pager *pager, struct vma_reports *rows)
 {
     pager_count_ranges(pager, rows);
+    pager_count_slabs(pager, rows);
     for (size_t i = 0; i < rows->n_items; i++) {
         const struct vma *vma = &pager->space->vmas.items[pager->first + i];
         const struct vma_scan *scan = space_scan_of(pager->space, pager->first + i);

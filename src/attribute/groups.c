@@ -42,7 +42,8 @@ static bool group_knows(const struct range *group, int node, bool known)
         return known;
     if (claim->node != node)
         return false;
-    return known || (group->rank > SLAB_LEVEL && claim->n_passes >= CLAIM_PASSES);
+    /* No slab speaks for what only 8 MiB claim: it needs its ranges. */
+    return known || (claim->n_passes >= CLAIM_PASSES && group->rank > 1);
 }
 
 /* *abovep: the group that holds it; then itself, if there is or may be one. Return: 0 or -ENOMEM.

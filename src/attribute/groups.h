@@ -27,8 +27,9 @@ bool range_keep(struct range *range, unsigned level, const struct vma_list *befo
 
 /*
  * Adds an access to all groups of its VMA that are larger than what they hold; missing ones are
- * made only from `grain` on, and none below a group that is confirmed for this node (*knownp: there
- * is one): the access says nothing new. Return: 0 or -ENOMEM.
+ * made only from `grain` on, and none below a group of 32 MiB or more that is confirmed for this
+ * node
+ * (*knownp: there is one): the access says nothing new. Return: 0 or -ENOMEM.
  */
 int groups_add(struct range *groups[GROUP_LEVELS], const struct vma *vma,
                const struct access *access, int node, unsigned slot, unsigned grain, bool *knownp);

@@ -12,15 +12,27 @@ struct range *slab_find(const struct space *space, uint64_t addr)
     return space_find_ranked(space, addr, SLAB_RANK);
 }
 
-bool slab_takes(const struct space *space, uint64_t addr, int node)
+/*
+ * Does the group of 8 MiB around addr, if there is one, let its memory go along? By the same claims
+ * that say whether a sample makes a range (groups.c): what neither stood for would be lost.
+ */
+static bool small_agrees(const struct space *space, uint64_t addr, int node)
 {
     const struct range *small = space_find_ranked(space, addr, 1);
 
     if (!small)
         return true;
-    if (small->claim.shared || (small->claim.n_passes && small->claim.node != node))
+    if (small->claim.shared || small->claim.looks_shared)
         return false;
-    return range_agrees(small, node, space->min_share);
+    return !small->claim.n_passes || small->claim.node == node;
+}
+
+bool slab_speaks(const struct space *space, uint64_t addr, int node)
+{
+    const struct range *slab = slab_find(space, addr);
+
+    return slab && small_agrees(space, addr, node) &&
+           space_find_evidence(space, slab, space->min_share)->claim.node == node;
 }
 
 /* The end of the 2 MiB around addr, inside the slab. */
@@ -39,7 +51,7 @@ bool slab_next(const struct space *space, const struct range *slab, int node, ui
 
     while (addr < slab->end) {
         uint64_t end = piece_end(slab, addr);
-        bool mine = !space_find_range(space, addr) && slab_takes(space, addr, node);
+        bool mine = !space_find_range(space, addr) && small_agrees(space, addr, node);
 
         if (found && (!mine || end - start > limit))
             break;

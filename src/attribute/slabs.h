@@ -19,8 +19,9 @@ struct range *slab_find(const struct space *space, uint64_t addr);
 bool slab_next(const struct space *space, const struct range *slab, int node, uint64_t limit,
                uint64_t *startp, uint64_t *endp);
 
-/* Does the group of 8 MiB around addr, if there is one, let its memory go along with a slab? */
-bool slab_takes(const struct space *space, uint64_t addr, int node);
+/* Does the slab stand for the 2 MiB around addr, if they have no range, and say that they go there?
+ */
+bool slab_speaks(const struct space *space, uint64_t addr, int node);
 
 /* All that slab_next gives, in bytes. */
 uint64_t slab_bytes(const struct space *space, const struct range *slab, int node);

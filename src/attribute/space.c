@@ -141,21 +141,21 @@ static double local_share(const struct range *range, const struct access *access
     }
 }
 
+/* What tells best where an access's memory lies: its range, or its slab while that is not known. */
+static const struct range *find_placed(const struct range *range, const struct range *slab)
+{
+    return slab && (!range || !range->residency_nsec) ? slab : range;
+}
+
 void space_count_fault(struct space *space, const struct access *access, int node)
 {
-    const struct vma *vma;
     const struct range *range;
-    uint64_t start, end;
     double local;
 
     if (access->when_nsec == space->sampled_nsec && access->tid == space->sampled_tid)
         return;
     space->autonuma.n_hint_faults++;
-    vma = space_find_vma(space, access->addr);
-    if (!vma)
-        return;
-    range_bounds(vma, access->addr, &start, &end);
-    range = space_find_range(space, start);
+    range = find_placed(space_find_ranked(space, access->addr, 0), slab_find(space, access->addr));
     local = range ? local_share(range, access, node) : -1;
     if (local > 0)
         space->autonuma.n_local += local;
@@ -205,13 +205,11 @@ static int space_count_access(struct space *space, const struct vma *vma,
     if (r)
         return r;
     slab = slab_find(space, access->addr);
-    /* What no slab stands for would be lost without a range. */
-    known = known && !space->ranges_only && slab_takes(space, access->addr, node);
+    known = known && !space->ranges_only;
     r = space_get_range(space, vma, access->addr, slab, known ? GRAIN_NONE : grain, &range, madep);
     if (r)
         return r;
-    /* Where the pages of a new range lie is known from its slab, until they are asked for. */
-    space_count_share(space, range && range->residency_nsec ? range : slab, access, node);
+    space_count_share(space, find_placed(range, slab), access, node);
     if (range)
         r = range_add(range, access, node, slot);
     return r || range || known ? r : SPACE_CAPPED;
@@ -319,22 +317,18 @@ void space_mark_bound(struct space *space)
     groups_mark_bound(space->groups, &space->own_policy);
 }
 
-/*
- * Its memory lies where a group says that it belongs, its own samples do not speak for more, and
- * its slab goes on to look there: else where the process's memory lies would be known no more.
+/* Its memory lies where its slab says that it belongs, and its own samples do not speak for more.
  */
 static bool space_is_settled(const struct space *space, const struct range *range, double min_share)
 {
     const struct range *above = groups_find_above(space->groups, &space->vmas, range, CLAIM_PASSES);
-    const struct range *slab = slab_find(space, range->start);
 
-    if (!above || !slab || slab_node(space, slab) != above->claim.node)
-        return false;
-    if (range->claim.shared || range->claim.looks_shared)
+    if (!above || range->claim.shared || range->claim.looks_shared)
         return false;
     if (range->claim.n_passes && range->claim.node != above->claim.node)
         return false;
-    return range_agrees(range, above->claim.node, min_share) &&
+    return slab_speaks(space, range->start, above->claim.node) &&
+           range_agrees(range, above->claim.node, min_share) &&
            range_resident_share(range, above->claim.node) == 1;
 }
 

@@ -8,38 +8,43 @@
 #include <math.h>
 #include <string.h>
 
-#include "attribute/groups.h"
+#include "attribute/ranges.h"
 #include "attribute/scans.h"
 #include "attribute/slots.h"
 #include "attribute/space.h"
 #include "attribute/tally.h"
+#include "learned_pieces.h"
 
-#define WHOLE (VM_LEVELS - 1)
 #define N_BITS 64 /* for threads: those with the same one are not told apart */
 /* The bits of LEARNED_BOUND. */
 #define BOUND_THREADS (UINT64_C(0x0101010101010101) << LEARNED_BOUND)
-/* Rounding of sums that are scaled round after round. */
-#define CLOSE 1e-9
 
 void learned_reset(struct learned *learned)
 {
     *learned = (struct learned){0};
 }
 
-static const struct range *find(const struct space *space, unsigned level, size_t cell)
+/* A group that is no larger than what it holds is not made for a sample. */
+static bool is_larger(const struct learned *learned, unsigned level, size_t cell)
 {
-    uint64_t start = vm_address(cell);
-    const struct range *range;
+    size_t first, end, first_below, end_below;
 
-    if (level == 0)
-        return space_find_range(space, start);
-    HASH_FIND(hh, space->groups[level - 1], &start, sizeof start, range);
-    return range;
+    vm_piece(&learned->seen, cell, level, &first, &end);
+    vm_piece(&learned->seen, cell, level - 1, &first_below, &end_below);
+    return end - first > end_below - first_below;
 }
 
-static void forget(struct learned_cell *cells, size_t first, size_t end)
+/*
+ * Is an access from `node` what a confirmed group of 32 MiB or more said, and no smaller one around
+ * it denied?
+ */
+static bool is_told(const struct learned_claim *claim, unsigned level, unsigned node, bool told)
 {
-    memset(&cells[first], 0, (end - first) * sizeof *cells);
+    if (claim->shared || claim->looks_shared)
+        return false;
+    if (!claim->n_passes)
+        return told;
+    return claim->node == node && (told || (level >= SLAB && claim->n_passes >= CLAIM_PASSES));
 }
 
 void learned_note_user(struct learned *learned, size_t cell, unsigned thread)
@@ -51,30 +56,47 @@ void learned_note_user(struct learned *learned, size_t cell, unsigned thread)
         learned->users[i] |= UINT64_C(1) << thread % N_BITS;
 }
 
-void learned_add(struct learned *learned, size_t cell, unsigned thread, unsigned node)
+/* What is there counts it; what is not is made, unless it is told already. Return: was it told? */
+static bool add_level(struct learned *learned, unsigned level, size_t cell, uint64_t bit,
+                      unsigned node, bool told)
+{
+    const struct learned_cell *piece = piece_around(learned, level, cell);
+    struct learned_cell *learned_cell = &learned->cells[level][cell];
+
+    if (!piece->known && told)
+        return true;
+    if (!piece->known)
+        piece_make(learned, level, cell);
+    learned_cell->n[node]++;
+    learned_cell->threads |= bit;
+    return is_told(&piece->claim, level, node, told);
+}
+
+void learned_add(struct learned *learned, size_t cell, unsigned thread, unsigned node,
+                 struct learned_counts *counts)
 {
     uint64_t bit = UINT64_C(1) << thread % N_BITS;
-    size_t first, end, n_cells = 0;
+    bool told = false;
 
-    for (unsigned level = 0; level < VM_LEVELS; level++) {
-        struct learned_cell *learned_cell = &learned->cells[level][cell];
-
-        vm_piece(&learned->seen, cell, level, &first, &end);
-        if (level > 0 && end - first <= n_cells)
-            continue; /* no group is as large as what it holds */
-        n_cells = end - first;
-        if (!learned->cells[level][first].known)
-            forget(learned->cells[level], first, end); /* answers about nobody's pages */
-        learned->cells[level][first].known = true;
-        learned_cell->n[node]++;
-        learned_cell->threads |= bit;
-    }
+    for (unsigned level = WHOLE; level > 0; level--)
+        if (is_larger(learned, level, cell))
+            told = add_level(learned, level, cell, bit, node, told);
+    add_level(learned, 0, cell, bit, node, told);
+    counts->n_told += !piece_around(learned, 0, cell)->known;
     learned_note_user(learned, cell, thread);
+}
+
+void learned_touch(struct learned *learned, size_t cell)
+{
+    if (vm_is_movable(&learned->seen.cells[cell]) && !piece_around(learned, 0, cell)->known &&
+        piece_in_passed(learned, 1, cell))
+        piece_make(learned, 0, cell);
 }
 
 void learned_answer(struct learned *learned, size_t cell, unsigned node)
 {
     learned->cells[0][cell].answers |= 1U << node;
+    learned->cells[SLAB][cell].answers |= 1U << node;
 }
 
 /* Do all cells of the piece still lie in one piece that begins with it? */
@@ -104,7 +126,7 @@ static void follow_level(struct learned *learned, const struct vm *vm, unsigned 
         vm_piece(&learned->seen, i, level, &first, &end);
         if (!known || !survives(learned, vm, level, i, end)) {
             counts->n_dropped += known;
-            forget(cells, i, end);
+            piece_forget(learned, level, i);
             continue;
         }
         counts->n_kept++;
@@ -139,88 +161,28 @@ void learned_follow(struct learned *learned, const struct vm *vm, struct learned
     learned->seen = *vm;
 }
 
-/* Sums over the cells of a piece. */
-static struct learned_cell sum(const struct learned *learned, unsigned level, size_t first)
+struct learned_claim learned_claim_of(const struct range *range, const int nodes[LEARNED_NODES])
 {
-    struct learned_cell total = {.known = learned->cells[level][first].known};
-    size_t start, end;
+    const struct claim *claim = &range->claim;
+    struct learned_claim learned = {
+        .n_passes = claim->n_passes, .shared = claim->shared, .looks_shared = claim->looks_shared};
 
-    vm_piece(&learned->seen, first, level, &start, &end);
-    assert_int_equal(start, first); /* a piece that is known begins where it did */
-    for (size_t i = first; i < end; i++) {
-        const struct learned_cell *cell = &learned->cells[level][i];
-
-        for (unsigned node = 0; node < LEARNED_NODES; node++)
-            total.n[node] += cell->n[node];
-        total.threads |= cell->threads;
-        total.answers |= cell->answers;
-    }
-    return total;
+    while (learned.node < LEARNED_NODES && nodes[learned.node] != claim->node)
+        learned.node++;
+    assert_true(!claim->n_passes || learned.node < LEARNED_NODES);
+    return learned;
 }
 
-static double total_of(const struct learned_cell *cell)
+/* Claims change in rounds only, and go with what they are about. */
+static void check_claim(const struct range *range, const struct learned_claim *claim,
+                        const int nodes[LEARNED_NODES])
 {
-    double n = 0;
+    const struct learned_claim store = learned_claim_of(range, nodes);
 
-    for (unsigned node = 0; node < LEARNED_NODES; node++)
-        n += cell->n[node];
-    return n;
-}
-
-static void decay_piece(struct learned *learned, const struct space *space, unsigned level,
-                        size_t first)
-{
-    const struct range *range = find(space, level, first);
-    const struct learned_cell total = sum(learned, level, first);
-    double n = total_of(&total), factor;
-    size_t start, end;
-
-    vm_piece(&learned->seen, first, level, &start, &end);
-    if (!range) {
-        assert_true(n * M_SQRT1_2 <= RANGE_FORGET_SAMPLES + CLOSE);
-        forget(learned->cells[level], first, end);
-        return;
-    }
-    factor = n > 0 ? tally_total_n(&range->rate) / n : 1;
-    assert_true(factor >= M_SQRT1_2 - CLOSE && factor <= 1 + CLOSE);
-    for (size_t i = first; i < end; i++)
-        for (unsigned node = 0; node < LEARNED_NODES; node++)
-            learned->cells[level][i].n[node] *= factor;
-}
-
-/* Is there a reason for a range without samples: a group around it that has passed? */
-static bool is_gap(const struct space *space, const struct range *range)
-{
-    const struct vma *vma = space_find_vma(space, range->start);
-
-    for (unsigned level = 0; vma && level < GROUP_LEVELS; level++) {
-        const struct range *group;
-        uint64_t start, end;
-
-        group_bounds(vma, range->start, level, &start, &end);
-        HASH_FIND(hh, space->groups[level], &start, sizeof start, group);
-        if (group && group->claim.n_passes)
-            return true;
-    }
-    return false;
-}
-
-void learned_decay(struct learned *learned, const struct space *space)
-{
-    struct range *range, *next;
-
-    for (unsigned level = 0; level < VM_LEVELS; level++)
-        for (size_t i = 0; i < VM_CELLS; i++)
-            if (learned->cells[level][i].known)
-                decay_piece(learned, space, level, i);
-    HASH_ITER (hh, space->ranges, range, next) {
-        size_t cell = vm_cell_at(range->start);
-
-        if (cell == VM_CELLS || learned->cells[0][cell].known)
-            continue;
-        assert_true(is_gap(space, range));
-        learned->cells[0][cell].known = true;
-    }
+    assert_int_equal(store.n_passes, claim->n_passes);
+    assert_int_equal(store.shared, claim->shared);
+    assert_int_equal(store.looks_shared, claim->looks_shared);
+    assert_true(!store.n_passes || store.node == claim->node);
 }
 
 /* What queries said of it is what they said of its pages while they were this piece's. */
@@ -261,8 +223,8 @@ static void check_piece(const struct learned *learned, const struct space *space
                         size_t first, const int nodes[LEARNED_NODES], pid_t first_tid,
                         struct learned_counts *counts)
 {
-    const struct learned_cell total = sum(learned, level, first);
-    const struct range *range = find(space, level, first);
+    const struct learned_cell total = piece_sum(learned, level, first);
+    const struct range *range = piece_find(space, level, first);
     size_t start, end;
 
     vm_piece(&learned->seen, first, level, &start, &end);
@@ -272,14 +234,15 @@ static void check_piece(const struct learned *learned, const struct space *space
         assert_true(fabs(tally_n(&range->rate, nodes[node]) - total.n[node]) < CLOSE);
     assert_true(tally_total_n(&range->window) <= tally_total_n(&range->rate) + CLOSE);
     check_threads(range, total.threads, space, first_tid, counts);
-    assert_true(!range->bound_thread || total.threads & BOUND_THREADS);
+    assert_true(!range->bound_thread || total.threads & (BOUND_THREADS | learned->sharers));
     counts->n_bound += range->bound_thread;
-    if (level == 0)
+    check_claim(range, &total.claim, nodes);
+    if (level == 0 || level == SLAB)
         check_residency(range, &total, nodes);
     counts->n_compared++;
 }
 
-/* Nothing else is in a table; wide cells have ranges only for gaps. */
+/* Nothing else is in a table; in the middle of wide cells are only ranges and slabs for gaps. */
 static void check_table(const struct learned *learned, const struct range *ranges, unsigned level,
                         struct learned_counts *counts)
 {
@@ -287,7 +250,7 @@ static void check_table(const struct learned *learned, const struct range *range
         size_t cell = vm_cell_at(range->start), last = vm_cell_of(range->end - 1);
         bool known = cell < VM_CELLS && learned->cells[level][cell].known;
 
-        assert_true(known || (level == 0 && !vm_is_fine(vm_cell_of(range->start))));
+        assert_true(known || (cell == VM_CELLS && (level == 0 || level == SLAB)));
         assert_true(known || tally_total_n(&range->rate) == 0);
         assert_true(last < VM_CELLS && vm_is_movable(&learned->seen.cells[last]));
         counts->n_gaps += tally_total_n(&range->rate) == 0;
@@ -309,9 +272,20 @@ static void check_users(const struct learned *learned, const struct space *space
     }
 }
 
-void learned_check(const struct learned *learned, const struct space *space,
+/* What a thread used that shares its slot may be taken for its partner's. */
+static void note_sharers(struct learned *learned, const struct space *space, pid_t first_tid)
+{
+    struct thread *thread, *next;
+
+    HASH_ITER (hh, space->threads, thread, next)
+        if (slots_is_shared(space->slots, thread->slot))
+            learned->sharers |= UINT64_C(1) << (thread->tid - first_tid) % N_BITS;
+}
+
+void learned_check(struct learned *learned, const struct space *space,
                    const int nodes[LEARNED_NODES], pid_t first_tid, struct learned_counts *counts)
 {
+    note_sharers(learned, space, first_tid);
     for (unsigned level = 0; level < VM_LEVELS; level++) {
         const struct range *ranges = level ? space->groups[level - 1] : space->ranges;
 

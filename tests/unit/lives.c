@@ -15,7 +15,8 @@
 #include "util/nsec.h"
 #include "util/procfs.h"
 
-#define N_SLOTS 64 /* so few that they are used again */
+#define N_STARTED 10 /* threads, at most: among them one with its own policy */
+#define N_SLOTS 64   /* so few that they are used again */
 
 size_t world_below(struct world *world, size_t n)
 {
@@ -123,7 +124,7 @@ void life_begin(struct world *world, struct life *life)
     life->start_ticks++;
     life->program = ++world->n_programs;
     life->first_thread = 0;
-    life->n_threads = 1;
+    life->n_threads = world->use == USE_EVEN ? 1 : 1 + (unsigned)world_below(world, N_STARTED);
     life->vm_before = life->vm;
 }
 
@@ -136,8 +137,8 @@ void world_init(struct world *world, struct mutate *mutate)
     struct attribute_options options = {.topology = &world->topology, .host = &world->host};
 
     *world = (struct world){.mutate = mutate, .now = 100 * NSEC_PER_SEC, .cpu_node = {0, 8}};
-    world->lopsided = mutate_below(mutate, 16) == 0;
-    world->fleeting = mutate_below(mutate, 4) == 0;
+    world->use = mutate_below(mutate, 2) ? USE_EVEN : mutate_below(mutate, N_USES);
+    world->fleeting = world->use == USE_EVEN && mutate_below(mutate, 4) == 0;
     world->topology =
         (struct topology){.n_node_ids = 9, .n_cpu_ids = LEARNED_NODES, .cpu_node = world->cpu_node};
     world->host = (struct host){.ops = &ops, .self = world, .page_bytes = 4096};

@@ -25,6 +25,15 @@ struct life {
     struct learned learned;
 };
 
+/* From which node memory is used. Claims pass unless it is even, and gaps are filled. */
+enum use {
+    USE_EVEN,
+    USE_ONE_NODE,
+    USE_HALVES,
+    USE_PARTLY,
+    N_USES,
+};
+
 struct world {
     struct mutate *mutate;
     struct life lives[N_LIVES];
@@ -36,7 +45,7 @@ struct world {
     struct worker_pool *pool;
     struct config *config;
     struct attribute *attribute;
-    bool lopsided; /* most accesses from one node: claims pass, and gaps are filled */
+    enum use use;
     bool fleeting; /* many threads that do not live long */
     struct learned_counts counts;
 };

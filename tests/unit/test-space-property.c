@@ -8,7 +8,8 @@
  * What the store cannot know, and the model does not hold against it: an anonymous mapping that was
  * unmapped and mapped again between two reads of maps looks the same; so does a file that came back
  * at the same offset, and memory that mremap put where other anonymous memory lay. What is in
- * between two reads counts for the mapping that was read last.
+ * between two reads counts for the mapping that was read last. Threads that share a slot are not
+ * told apart.
  *
  * `-n N -s SEED`: N sequences, and their seed.
  */
@@ -72,22 +73,44 @@ static unsigned choose_thread(struct world *world, struct life *life)
     return life->first_thread + (unsigned)world_below(world, n_alive);
 }
 
+/* Evenly; or nearly all from one node; or the upper half of it from another one, or evenly. */
+static unsigned choose_node(struct world *world, size_t cell)
+{
+    bool odd = world_below(world, 50) == 0;
+
+    switch (world->use) {
+    case USE_ONE_NODE:
+        return odd;
+    case USE_HALVES:
+        return odd ^ (cell >= VM_CELLS / 2);
+    case USE_PARTLY:
+        return cell >= VM_CELLS / 2 ? world_below(world, LEARNED_NODES) : odd;
+    default:
+        return (unsigned)world_below(world, LEARNED_NODES);
+    }
+}
+
 /* The process does something with its memory; what the store makes of it depends on what it saw. */
 static void step_access(struct world *world, struct life *life)
 {
     unsigned thread = choose_thread(world, life);
-    unsigned node =
-        world->lopsided ? world_below(world, 50) == 0 : (unsigned)world_below(world, LEARNED_NODES);
     size_t cell = world_below(world, VM_CELLS);
+    unsigned node = choose_node(world, cell);
 
     if (!vm_is_fine(cell))
         return;
     life->vm.cells[cell].present = life->vm.cells[cell].content != VM_NOTHING;
     push(world, life, cell, thread, node, ACCESS_READ);
     if (vm_is_movable(&life->learned.seen.cells[cell]))
-        learned_add(&life->learned, cell, thread, node);
+        learned_add(&life->learned, cell, thread, node, &world->counts);
     else if (life->learned.seen.cells[cell].content == VM_SHARED)
         learned_note_user(&life->learned, cell, thread);
+}
+
+/* Where claims come to pass, memory keeps still for longer. */
+static bool is_calm(struct world *world)
+{
+    return world->use != USE_EVEN && world_below(world, 6);
 }
 
 static void step_touch(struct world *world, struct life *life)
@@ -97,7 +120,7 @@ static void step_touch(struct world *world, struct life *life)
     if (!vm_is_fine(cell))
         return;
     push(world, life, cell, 0, 0, ACCESS_TOUCH);
-    learned_decay(&life->learned, attribute_find(world->attribute, life->pid));
+    learned_touch(&life->learned, cell);
 }
 
 static void step_round(struct world *world)
@@ -105,12 +128,20 @@ static void step_round(struct world *world)
     static const unsigned tenths[] = {1, 10, 10, 10, 10, 10, 50, 150};
 
     world->now += tenths[world_below(world, 8)] * (NSEC_PER_SEC / 10);
+    for (size_t i = 0; i < N_LIVES; i++) {
+        struct life *life = &world->lives[i];
+
+        if (life->tracked)
+            learned_look(&life->learned, attribute_find(world->attribute, life->pid),
+                         world->cpu_node);
+    }
     assert_int_equal(attribute_round(world->attribute, world->config, world->now), 0);
     for (size_t i = 0; i < N_LIVES; i++) {
         struct life *life = &world->lives[i];
 
         if (life->tracked)
-            learned_decay(&life->learned, attribute_find(world->attribute, life->pid));
+            learned_round(&life->learned, attribute_find(world->attribute, life->pid),
+                          world->cpu_node, &world->counts);
     }
 }
 
@@ -211,20 +242,31 @@ static void step(struct world *world)
     } else if (!life->alive) {
         step_fork(world, &world->lives[world_below(world, N_LIVES)]);
     } else if (what < 26) {
-        for (size_t n = 1 + world_below(world, 20); n > 0; n--)
+        for (size_t n = 1 + world_below(world, world->use ? 80 : 20); n > 0; n--)
             step_access(world, life);
     } else if (what < 28) {
         step_touch(world, life);
-    } else if (what < 37) {
+    } else if (what < 30) {
+        step_threads(world, life);
+    } else if (is_calm(world)) {
+        step_round(world);
+    } else if (what < 39) {
         life->vm_before = life->vm;
         for (size_t n = 1 + world_below(world, 2); n > 0; n--)
             vm_change(&life->vm, world->mutate);
-    } else if (what < 39) {
-        step_threads(world, life);
     } else {
         step_life(world, life);
     }
     note_asked(world);
+}
+
+static size_t count_groups(const struct space *space)
+{
+    size_t n = 0;
+
+    for (unsigned level = 0; level < GROUP_LEVELS; level++)
+        n += HASH_COUNT(space->groups[level]);
+    return n;
 }
 
 /* Shared memory, by what maps of those who are tracked show: it goes with the last of them. */
@@ -234,7 +276,7 @@ static void check_objects(struct world *world, size_t *n_rangesp, size_t *n_grou
 
     HASH_ITER (learned, attribute_objects(world->attribute), object, next) {
         *n_rangesp += HASH_COUNT(object->memory->ranges);
-        *n_groupsp += groups_count(object->memory->groups);
+        *n_groupsp += count_groups(object->memory);
         assert_true(object->n_windows > 0);
         for (size_t i = 0; i < object->n_windows; i++) {
             const struct window *window = &object->windows[i];
@@ -274,6 +316,9 @@ static void add_counts(struct learned_counts *counts, const struct learned_count
     counts->n_bits += more->n_bits;
     counts->n_bound += more->n_bound;
     counts->n_gaps += more->n_gaps;
+    counts->n_slabs += more->n_slabs;
+    counts->n_told += more->n_told;
+    counts->n_left_to_larger += more->n_left_to_larger;
 }
 
 struct run {
@@ -299,15 +344,16 @@ static void the_store_knows_what_the_model_knows(void **state)
     }
     print_message(
         "  pieces kept %lu, dropped %lu, compared %lu, bound %lu; cells that only look the "
-        "same %lu; bits %lu, gaps %lu\n",
+        "same %lu; bits %lu, gaps %lu, slabs made %lu; accesses told %lu; pieces left %lu\n",
         counts.n_kept, counts.n_dropped, counts.n_compared, counts.n_bound, counts.n_fooled,
-        counts.n_bits, counts.n_gaps);
+        counts.n_bits, counts.n_gaps, counts.n_slabs, counts.n_told, counts.n_left_to_larger);
     if (run->n_sequences < N_SEQUENCES)
         return;
     /* Every kind of thing was met. */
     assert_true(counts.n_kept > 10000 && counts.n_dropped > 1000 && counts.n_compared > 100000);
     assert_true(counts.n_fooled > 100 && counts.n_bits > 10000 && counts.n_gaps > 100);
-    assert_true(counts.n_bound > 1000);
+    assert_true(counts.n_bound > 1000 && counts.n_slabs > 100);
+    assert_true(counts.n_told > 1000 && counts.n_left_to_larger > 100);
 }
 
 static unsigned long take_sequences(int *argcp, char **argv)
