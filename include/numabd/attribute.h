@@ -99,9 +99,13 @@ struct vma {
     uint64_t page_bytes; /* of hugetlb, once numa_maps was read; else 0 or the base page's */
 };
 
+/* So many VMAs have one mark: of 65,530 there are 1,024, which are 8 KiB. */
+#define VMA_MARK_STEP 64
+
 struct vma_list {
     struct vma *items; /* ascending, disjoint */
     size_t n_items, cap;
+    uint64_t *marks; /* [n_items / VMA_MARK_STEP] where the last VMA of each step ends; or NULL */
 };
 
 /* Which node a range's accesses come from, and how sure that is. */

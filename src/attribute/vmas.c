@@ -14,6 +14,7 @@
 void vma_list_deinit(struct vma_list *list)
 {
     free(list->items);
+    free(list->marks);
     *list = (struct vma_list){0};
 }
 
@@ -76,6 +77,31 @@ static struct vma vma_of_entry(const struct maps_entry *entry)
     };
 }
 
+/* Return: 0 or -ENOMEM. */
+static int vma_list_mark(struct vma_list *list)
+{
+    size_t n = list->n_items / VMA_MARK_STEP;
+
+    list->marks = calloc(n + 1, sizeof *list->marks);
+    if (!list->marks)
+        return -ENOMEM;
+    for (size_t i = 0; i < n; i++)
+        list->marks[i] = list->items[(i + 1) * VMA_MARK_STEP - 1].end;
+    return 0;
+}
+
+/* It is kept for long and seldom grows. */
+static void vma_list_trim(struct vma_list *list)
+{
+    struct vma *items =
+        list->n_items ? reallocarray(list->items, list->n_items, sizeof *items) : NULL;
+
+    if (!items)
+        return;
+    list->items = items;
+    list->cap = list->n_items;
+}
+
 int vma_list_parse(struct vma_list *list, const char *text, size_t size)
 {
     const char *end = text + size;
@@ -91,7 +117,25 @@ int vma_list_parse(struct vma_list *list, const char *text, size_t size)
             return -ENOMEM;
         list->items[list->n_items++] = vma_of_entry(&entry);
     }
-    return 0;
+    vma_list_trim(list);
+    return vma_list_mark(list);
+}
+
+/* The marks first: few enough to stay in the cache, where the VMAs of a large process do not. */
+static void find_steps(const struct vma_list *list, uint64_t addr, size_t *lowp, size_t *highp)
+{
+    size_t low = 0, high = list->n_items / VMA_MARK_STEP;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (list->marks[middle] <= addr)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *lowp = low * VMA_MARK_STEP;
+    *highp = *lowp + VMA_MARK_STEP < list->n_items ? *lowp + VMA_MARK_STEP : list->n_items;
 }
 
 static uint64_t read_ipc_ns(const struct host *host, pid_t pid)
@@ -126,6 +170,8 @@ struct vma *vma_list_find(const struct vma_list *list, uint64_t addr)
 {
     size_t low = 0, high = list->n_items;
 
+    if (list->marks)
+        find_steps(list, addr, &low, &high);
     while (low < high) {
         size_t middle = low + (high - low) / 2;
 

@@ -223,6 +223,46 @@ static void test_policy_is_inherited_by_unchanged_vmas(void **state)
     }
 }
 
+/* n VMAs of a page with a hole of a page behind each; to be freed by the caller. */
+static struct vma_list vmas_with_holes(size_t n)
+{
+    struct vma_list list = {0};
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+
+    assert_non_null(out);
+    for (size_t i = 0; i < n; i++)
+        fprintf(out, "%zx-%zx rw-p 0 0:0 0 \n", 0x10000 + 0x2000 * i, 0x11000 + 0x2000 * i);
+    fclose(out);
+    assert_int_equal(vma_list_parse(&list, text, size), 0);
+    assert_int_equal(list.n_items, n);
+    free(text);
+    return list;
+}
+
+/* The last step may be full, empty, or have one VMA only. */
+static void test_find_at_the_borders_of_steps(void **state)
+{
+    static const size_t sizes[] = {
+        0, 1, VMA_MARK_STEP - 1, VMA_MARK_STEP, VMA_MARK_STEP + 1, 3 * VMA_MARK_STEP,
+    };
+
+    (void)state;
+    for (size_t s = 0; s < ARRAY_LENGTH(sizes); s++) {
+        struct vma_list list = vmas_with_holes(sizes[s]);
+
+        assert_null(vma_list_find(&list, 0xffff));
+        for (size_t i = 0; i < sizes[s]; i++) {
+            assert_ptr_equal(vma_list_find(&list, 0x10000 + 0x2000 * i), &list.items[i]);
+            assert_ptr_equal(vma_list_find(&list, 0x10fff + 0x2000 * i), &list.items[i]);
+            assert_null(vma_list_find(&list, 0x11000 + 0x2000 * i));
+            assert_null(vma_list_find(&list, 0x11fff + 0x2000 * i));
+        }
+        vma_list_deinit(&list);
+    }
+}
+
 static const struct {
     const char *fixture;
     size_t n_none, n_shared_ro, n_shared, n_special, n_hugetlb;
@@ -273,6 +313,7 @@ int main(void)
         cmocka_unit_test(test_kinds),
         cmocka_unit_test(test_bad_lines_are_left_out),
         cmocka_unit_test(test_find),
+        cmocka_unit_test(test_find_at_the_borders_of_steps),
         cmocka_unit_test(test_same_mapping),
         cmocka_unit_test(test_policy_is_inherited_by_unchanged_vmas),
         cmocka_unit_test(test_kinds_in_captures),
