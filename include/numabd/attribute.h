@@ -172,6 +172,7 @@ struct space {
     /* /proc/PID/maps; its fd stays open: a read of 0 bytes means that the address space has gone */
     int maps_fd;
     bool maps_known, maps_wanted, maps_pending;
+    bool maps_taken; /* all of the last one: the same again tells nothing */
     uint64_t maps_nsec, maps_cost_nsec;
     /* numa_maps */
     bool policy_pending;

@@ -261,7 +261,7 @@ void space_reset(struct space *space, size_t *n_droppedp)
     vma_list_deinit(&space->vmas);
     tally_clear(&space->totals);
     space->maps_fd = fd_close(space->maps_fd);
-    space->maps_known = space->totals_known = space->denied = false;
+    space->maps_known = space->maps_taken = space->totals_known = space->denied = false;
     space->no_pagemap = false;
     /* What is out is about the old program, and is dropped when it returns. */
     space->maps_pending = space->policy_pending = space->residency_pending = false;

@@ -201,13 +201,36 @@ bool vma_is_same_mapping(const struct vma *before, const struct vma *after)
     return before->start - before->offset == after->start - after->offset;
 }
 
+static bool is_same_line(const struct vma *a, const struct vma *b)
+{
+    return a->start == b->start && a->end == b->end && a->perms == b->perms &&
+           a->offset == b->offset && a->inode == b->inode && a->dev_major == b->dev_major &&
+           a->dev_minor == b->dev_minor && a->ipc_ns == b->ipc_ns && a->kind == b->kind;
+}
+
+bool vma_list_is_same(const struct vma_list *a, const struct vma_list *b)
+{
+    size_t i = 0;
+
+    while (i < a->n_items && i < b->n_items && is_same_line(&a->items[i], &b->items[i]))
+        i++;
+    return i == a->n_items && i == b->n_items;
+}
+
 void vma_list_inherit(struct vma_list *list, const struct vma_list *before)
 {
+    size_t o = 0;
+
     for (size_t i = 0; i < list->n_items; i++) {
         struct vma *vma = &list->items[i];
-        const struct vma *old = vma_list_find(before, vma->start);
+        const struct vma *old;
 
-        if (old && old->start == vma->start && old->end == vma->end && old->perms == vma->perms &&
+        while (o < before->n_items && before->items[o].start < vma->start)
+            o++;
+        if (o == before->n_items)
+            return;
+        old = &before->items[o];
+        if (old->start == vma->start && old->end == vma->end && old->perms == vma->perms &&
             vma_is_same_mapping(old, vma)) {
             vma->policy = old->policy;
             vma->n_mapped = old->n_mapped;

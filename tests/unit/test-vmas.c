@@ -264,6 +264,40 @@ static void test_find_at_the_borders_of_steps(void **state)
 }
 
 static const struct {
+    const char *shows, *after;
+    bool same;
+} again[] = {
+    {"nothing changed", "10000-20000 rw-p 0 0:0 0 \n30000-40000 rw-p 8 fd:1 5 /a\n", true},
+    {"another name", "10000-20000 rw-p 0 0:0 0 [heap]\n30000-40000 rw-p 8 fd:1 5 /b\n", true},
+    {"it grew", "10000-21000 rw-p 0 0:0 0 \n30000-40000 rw-p 8 fd:1 5 /a\n", false},
+    {"it grew downwards", "f000-20000 rw-p 0 0:0 0 \n30000-40000 rw-p 8 fd:1 5 /a\n", false},
+    {"protected", "10000-20000 r--p 0 0:0 0 \n30000-40000 rw-p 8 fd:1 5 /a\n", false},
+    {"another offset", "10000-20000 rw-p 0 0:0 0 \n30000-40000 rw-p 9 fd:1 5 /a\n", false},
+    {"another inode", "10000-20000 rw-p 0 0:0 0 \n30000-40000 rw-p 8 fd:1 6 /a\n", false},
+    {"another device", "10000-20000 rw-p 0 0:0 0 \n30000-40000 rw-p 8 fd:2 5 /a\n", false},
+    {"special memory", "10000-20000 rw-p 0 0:0 0 [vvar]\n30000-40000 rw-p 8 fd:1 5 /a\n", false},
+    {"one went", "10000-20000 rw-p 0 0:0 0 \n", false},
+    {"one came",
+     "10000-20000 rw-p 0 0:0 0 \n30000-40000 rw-p 8 fd:1 5 /a\n50000-60000 rw-p 0 0:0 0 \n", false},
+};
+
+/* Whatever a comparison overlooks would stay as it was for as long as the process lives. */
+static void test_only_the_same_lines_count_as_the_same(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LENGTH(again); i++) {
+        struct vma_list before = vmas_of(again[0].after), after = vmas_of(again[i].after);
+
+        print_message("  %s\n", again[i].shows);
+        before.items[0].policy = REASON_BIND;
+        assert_int_equal(vma_list_is_same(&before, &after), again[i].same);
+        assert_int_equal(vma_list_is_same(&after, &before), again[i].same);
+        vma_list_deinit(&before);
+        vma_list_deinit(&after);
+    }
+}
+
+static const struct {
     const char *fixture;
     size_t n_none, n_shared_ro, n_shared, n_special, n_hugetlb;
 } captures[] = {
@@ -314,6 +348,7 @@ int main(void)
         cmocka_unit_test(test_bad_lines_are_left_out),
         cmocka_unit_test(test_find),
         cmocka_unit_test(test_find_at_the_borders_of_steps),
+        cmocka_unit_test(test_only_the_same_lines_count_as_the_same),
         cmocka_unit_test(test_same_mapping),
         cmocka_unit_test(test_policy_is_inherited_by_unchanged_vmas),
         cmocka_unit_test(test_kinds_in_captures),
