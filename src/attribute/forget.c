@@ -1,0 +1,43 @@
+/*
+ * Which ranges are worth their memory. Those whose pages lie where they belong are left to their
+ * slab; those without samples go, unless a claim speaks for their memory.
+ */
+#include "attribute/forget.h"
+
+#include "attribute/groups.h"
+#include "attribute/ranges.h"
+#include "attribute/slabs.h"
+#include "attribute/space.h"
+#include "attribute/tally.h"
+
+/*
+ * Its memory lies where a group says that it belongs, its own samples do not speak for more, and
+ * its slab goes on to look there: else where the process's memory lies would be known no more.
+ */
+static bool space_is_settled(const struct space *space, const struct range *range, double min_share)
+{
+    const struct range *above = groups_find_above(space->groups, &space->vmas, range, CLAIM_PASSES);
+    const struct range *slab = slab_find(space, range->start);
+
+    if (!above || !slab || slab_node(space, slab) != above->claim.node)
+        return false;
+    if (range->claim.shared || range->claim.looks_shared)
+        return false;
+    if (range->claim.n_passes && range->claim.node != above->claim.node)
+        return false;
+    return range_agrees(range, above->claim.node, min_share) &&
+           range_resident_share(range, above->claim.node) == 1;
+}
+
+bool space_may_forget(const struct space *space, const struct range *range, double min_share)
+{
+    if (range->moving || range->bound_thread)
+        return false;
+    if (!space->ranges_only && space_is_settled(space, range, min_share))
+        return true;
+    if (tally_total_n(&range->rate) > RANGE_FORGET_SAMPLES)
+        return false;
+    if (range->residency_nsec && tally_total_n(&range->residency) <= 0)
+        return true;
+    return space_find_claim(space, range, min_share, 1) == range;
+}
