@@ -163,6 +163,7 @@ struct space {
     struct scans *scans;       /* passes over the VMAs, and their masks of threads */
     uint64_t mask_window_nsec; /* mask_window */
     double min_share;          /* of the last round */
+    bool crowded;              /* it has many ranges for its memory: those hardly used go */
     bool pressed;              /* the table's part for slabs is full: those that lie well go */
     pid_t pass_tid;            /* whose pass the last one was, where that matters */
     struct thread_mask own_policy, unknown_policy;

@@ -10,6 +10,9 @@
 #include "attribute/space.h"
 #include "attribute/tally.h"
 
+/* What is used has more of them within SPACE_IDLE_NSEC; less is not judged within a minute. */
+#define CHANCE_SAMPLES 2.0
+
 /*
  * Its memory lies where a group says that it belongs, its own samples do not speak for more, and
  * its slab goes on to look there: else where the process's memory lies would be known no more.
@@ -29,11 +32,26 @@ static bool space_is_settled(const struct space *space, const struct range *rang
            range_resident_share(range, above->claim.node) == 1;
 }
 
-bool space_may_forget(const struct space *space, const struct range *range, double min_share)
+/*
+ * Where places get rare, a range that was met by chance gives way to those that are used: 260 s
+ * would pass until one sample has decayed.
+ */
+static bool space_wants_place(const struct space *space, const struct range *range,
+                              double min_share, uint64_t now)
+{
+    return space->crowded && range->sampled_nsec + SPACE_IDLE_NSEC < now &&
+           tally_total_n(&range->rate) < CHANCE_SAMPLES && !range_moved_lately(range, now) &&
+           !range->claim.n_passes && space_find_claim(space, range, min_share, 1) == range;
+}
+
+bool space_may_forget(const struct space *space, const struct range *range, double min_share,
+                      uint64_t now)
 {
     if (range->moving || range->bound_thread)
         return false;
     if (!space->ranges_only && space_is_settled(space, range, min_share))
+        return true;
+    if (space_wants_place(space, range, min_share, now))
         return true;
     if (tally_total_n(&range->rate) > RANGE_FORGET_SAMPLES)
         return false;

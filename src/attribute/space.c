@@ -328,7 +328,7 @@ void space_close_round(struct space *space, double min_share, double elapsed_sec
     groups_close_round(space->groups, &space->vmas, min_share, space->pressed, elapsed_sec, now);
     HASH_ITER (hh, space->ranges, range, next) {
         range_close_round(range, min_share, elapsed_sec, now);
-        if (!space_may_forget(space, range, min_share))
+        if (!space_may_forget(space, range, min_share, now))
             continue;
         space_forget(space, range);
         n_dropped++;
