@@ -108,10 +108,14 @@ struct vma_names {
     size_t size, cap;
 };
 
+/* So many VMAs have one mark: of 65,530 there are 1,024, which are 8 KiB. */
+#define VMA_MARK_STEP 64
+
 struct vma_list {
     struct vma *items; /* ascending, disjoint */
     size_t n_items, cap;
     struct vma_names names;
+    uint64_t *marks; /* [n_items / VMA_MARK_STEP] where the last VMA of each step ends; or NULL */
 };
 
 /* Where pages lie by VMA, as numa_maps told (attribute/vma_pages.h). */
@@ -190,6 +194,7 @@ struct space {
     struct scans *scans;       /* passes over the VMAs, and their masks of threads */
     uint64_t mask_window_nsec; /* mask_window */
     double min_share;          /* of the last round */
+    bool crowded;              /* it has many ranges for its memory: those hardly used go */
     bool pressed;              /* the table's part for slabs is full: those that lie well go */
     pid_t pass_tid;            /* whose pass the last one was, where that matters */
     struct thread_mask own_policy, unknown_policy;
@@ -199,6 +204,7 @@ struct space {
     /* /proc/PID/maps; its fd stays open: a read of 0 bytes means that the address space has gone */
     int maps_fd;
     bool maps_known, maps_wanted, maps_pending;
+    bool maps_taken; /* all of the last one: the same again tells nothing */
     uint64_t maps_nsec, maps_cost_nsec;
     /* numa_maps */
     bool policy_pending;

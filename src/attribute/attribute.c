@@ -20,6 +20,7 @@
 #define GAPS_PER_ROUND 1024
 /* Gaps of a large group leave room for ranges that samples fall into. */
 #define GAPS_MAX (FINE_MAX / 2)
+#define VMAS_PER_RANGE 16
 /* Slabs leave room for the groups that hold them: a third of theirs, were there one of each size.
  */
 #define SLABS_MAX (COARSE_MAX / 4 * 3)
@@ -130,11 +131,17 @@ void attribute_count_groups(struct attribute *attribute, struct space *space)
 
 /*
  * One process must not fill the table with addresses that it only reserved: four times the ranges
- * that its resident memory fills, and some for the small ones.
+ * that its resident memory fills, and some for the small ones. From there on those hardly used go.
  */
-static size_t space_ranges_max(const struct space *space)
+static size_t space_ranges_enough(const struct space *space)
 {
     return (size_t)(4 * (space->rss_bytes / RANGE_BYTES) + 64);
+}
+
+/* Where VMAs are smaller than a range each has one of its own: one of 16 may, at most 4,096. */
+static size_t space_ranges_max(const struct space *space)
+{
+    return space_ranges_enough(space) + space->vmas.n_items / VMAS_PER_RANGE;
 }
 
 /*
@@ -245,6 +252,7 @@ void attribute_close_space(struct attribute *attribute, struct space *space, dou
     size_t n_dropped = 0;
 
     space->pressed = attribute->n_coarse + GAPS_PER_ROUND > SLABS_MAX;
+    space->crowded = HASH_COUNT(space->ranges) >= space_ranges_enough(space);
     space_close_round(space, min_share, elapsed_sec, now, &n_dropped);
     attribute->n_ranges -= n_dropped;
     attribute_count_groups(attribute, space);

@@ -47,6 +47,17 @@ static void attribute_reset_space(struct attribute *attribute, struct space *spa
     space->generation = ++attribute->n_generations;
 }
 
+/* VMAs that are in use are pointed to: where nothing has changed they stay. */
+static void attribute_take_vmas(struct attribute *attribute, struct space *space,
+                                struct vma_list *vmas, size_t *n_droppedp)
+{
+    if (space->maps_taken && vma_list_is_same(&space->vmas, vmas))
+        return;
+    /* Without memory some objects are not known until the next time. */
+    space->maps_taken = objects_follow(attribute->objects, space, vmas) == 0;
+    space_set_vmas(space, vmas, n_droppedp);
+}
+
 static void on_maps(struct work *work)
 {
     struct maps_request *maps = (struct maps_request *)work;
@@ -61,9 +72,7 @@ static void on_maps(struct work *work)
             attribute_reset_space(attribute, space);
         } else if (!maps->request.r) {
             space_take_maps_fd(space, maps);
-            /* Without memory some objects are not known until the next time. */
-            (void)objects_follow(attribute->objects, space, &maps->vmas);
-            space_set_vmas(space, &maps->vmas, &n_dropped);
+            attribute_take_vmas(attribute, space, &maps->vmas, &n_dropped);
         } else if (maps->request.r == PROCFS_DENIED) {
             space->denied = true;
         }

@@ -7,7 +7,9 @@
 #include "util/procfs.h"
 
 /* maps of 65,530 VMAs takes some 50 ms to print; beyond this the mmap_lock is not to be had. */
-#define MAPS_TIMEOUT (5 * NSEC_PER_SEC)
+#define MAPS_TIMEOUT_BASE (5 * NSEC_PER_SEC)
+/* Seen: 1 us a VMA to print and read; ten times that for as many as there were last time. */
+#define MAPS_TIMEOUT_PER_VMA 10000
 
 int maps_request_new(struct maps_request **requestp, struct space *space, const struct host *host,
                      const struct work_ops *ops, void *owner)
@@ -17,7 +19,10 @@ int maps_request_new(struct maps_request **requestp, struct space *space, const 
     if (!maps)
         return -ENOMEM;
     maps->request = (struct request){
-        .work = {.ops = ops, .pid = space->pid, .owner = owner, .timeout_nsec = MAPS_TIMEOUT},
+        .work = {.ops = ops,
+                 .pid = space->pid,
+                 .owner = owner,
+                 .timeout_nsec = MAPS_TIMEOUT_BASE + space->vmas.n_items * MAPS_TIMEOUT_PER_VMA},
         .host = *host,
         .pid = space->pid,
         .generation = space->generation,

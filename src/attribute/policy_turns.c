@@ -108,5 +108,6 @@ uint64_t policy_cost(const struct space *space, uint64_t page_bytes)
 {
     if (space->policy_cost_nsec)
         return space->policy_cost_nsec;
-    return space->rss_bytes / page_bytes * POLICY_NSEC_PER_PAGE;
+    return space->rss_bytes / page_bytes * POLICY_NSEC_PER_PAGE +
+           space->vmas.n_items * POLICY_NSEC_PER_VMA;
 }

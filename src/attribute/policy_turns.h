@@ -12,6 +12,8 @@
 #define POLICY_SAVED_SEC 10
 /* Seen on a quiet host. */
 #define POLICY_NSEC_PER_PAGE 70
+/* Seen: 0.15 s for 65,530 VMAs with two pages each. */
+#define POLICY_NSEC_PER_VMA 2300
 
 enum policy_want {
     POLICY_NOT_WANTED,

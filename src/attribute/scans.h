@@ -11,6 +11,7 @@ struct vma_scan {
     bool left_over;            /* this pass has no budget for the rest of it */
     uint64_t finished_nsec;    /* when the last pass began that scanned all of it; 0: none */
     uint64_t moved_bytes;      /* of the VMA; goes on where its start stays */
+    bool watched;              /* in scans.watched; else its verdict holds until it is woken */
 };
 
 struct scan_counts {
@@ -26,6 +27,10 @@ struct scans {
     unsigned n_words;       /* of the masks */
     struct vma_scan *items; /* [n_items] in the order of the VMAs */
     size_t n_items;         /* as many as VMAs; 0 where memory was short: all are let through */
+    uint32_t *watched;      /* [n_watched] of n_items: those that a pass looks at, in no order */
+    size_t n_watched;
+    size_t n_resting[SCAN_VERDICT_COUNT]; /* the others, by verdict */
+    int64_t oldest_pass;                  /* no complete_pass of the others is older */
     struct scan_pass pass;
     uint64_t pass_nsec; /* when it began */
     struct scan_counts counts;

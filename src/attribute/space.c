@@ -6,6 +6,7 @@
 
 #include <errno.h>
 
+#include "attribute/forget.h"
 #include "attribute/groups.h"
 #include "attribute/scans.h"
 #include "attribute/slabs.h"
@@ -106,11 +107,8 @@ const struct vma *space_find_vma(const struct space *space, uint64_t addr)
     return vma_list_find(&space->vmas, addr);
 }
 
-/*
- * The smallest range with so many passes that holds this one and that it agrees with, else itself.
- */
-static const struct range *find_evidence(const struct space *space, const struct range *range,
-                                         double min_share, unsigned n_passes)
+const struct range *space_find_claim(const struct space *space, const struct range *range,
+                                     double min_share, unsigned n_passes)
 {
     const struct range *group;
 
@@ -123,7 +121,7 @@ static const struct range *find_evidence(const struct space *space, const struct
 const struct range *space_find_evidence(const struct space *space, const struct range *range,
                                         double min_share)
 {
-    return find_evidence(space, range, min_share, CLAIM_PASSES);
+    return space_find_claim(space, range, min_share, CLAIM_PASSES);
 }
 
 /* Where the hardware told which memory answered, that is exact, and a cache hit needed none. */
@@ -270,7 +268,7 @@ void space_reset(struct space *space, size_t *n_droppedp)
     vma_pages_deinit(&space->pages);
     tally_clear(&space->totals);
     space->maps_fd = fd_close(space->maps_fd);
-    space->maps_known = space->totals_known = space->denied = false;
+    space->maps_known = space->maps_taken = space->totals_known = space->denied = false;
     space->no_pagemap = false;
     /* What is out is about the old program, and is dropped when it returns. */
     space->maps_pending = space->policy_pending = space->residency_pending = false;
@@ -317,39 +315,6 @@ void space_mark_bound(struct space *space)
     groups_mark_bound(space->groups, &space->own_policy);
 }
 
-/* Its memory lies where its slab says that it belongs, and its own samples do not speak for more.
- */
-static bool space_is_settled(const struct space *space, const struct range *range, double min_share)
-{
-    const struct range *above = groups_find_above(space->groups, &space->vmas, range, CLAIM_PASSES);
-
-    if (!above || range->claim.shared || range->claim.looks_shared)
-        return false;
-    if (range->claim.n_passes && range->claim.node != above->claim.node)
-        return false;
-    return slab_speaks(space, range->start, above->claim.node) &&
-           range_agrees(range, above->claim.node, min_share) &&
-           range_resident_share(range, above->claim.node) == 1;
-}
-
-/*
- * May the range be forgotten? Not while it moves; never what a thread with its own policy used,
- * since it would come back unmarked. What is settled is left to its slab. Without samples a range
- * of a claim's memory stays until it has been seen where that says, or there are no pages.
- */
-static bool space_may_forget(const struct space *space, const struct range *range, double min_share)
-{
-    if (range->moving || range->bound_thread)
-        return false;
-    if (!space->ranges_only && space_is_settled(space, range, min_share))
-        return true;
-    if (tally_total_n(&range->rate) > RANGE_FORGET_SAMPLES)
-        return false;
-    if (range->residency_nsec && tally_total_n(&range->residency) <= 0)
-        return true;
-    return find_evidence(space, range, min_share, 1) == range;
-}
-
 static void space_forget(struct space *space, struct range *range)
 {
     struct range *slab = slab_find(space, range->start);
@@ -372,7 +337,7 @@ void space_close_round(struct space *space, double min_share, double elapsed_sec
     groups_close_round(space->groups, &space->vmas, min_share, space->pressed, elapsed_sec, now);
     HASH_ITER (hh, space->ranges, range, next) {
         range_close_round(range, min_share, elapsed_sec, now);
-        if (!space_may_forget(space, range, min_share))
+        if (!space_may_forget(space, range, min_share, now))
             continue;
         space_forget(space, range);
         n_dropped++;
@@ -451,7 +416,7 @@ size_t space_fill_slabs(struct space *space, size_t limit)
 bool space_range_awaits_move(const struct space *space, const struct range *range, double min_share,
                              uint64_t now)
 {
-    const struct claim *claim = &find_evidence(space, range, min_share, 1)->claim;
+    const struct claim *claim = &space_find_claim(space, range, min_share, 1)->claim;
     double share = claim->n_passes ? range_resident_share(range, claim->node) : 1;
 
     return share >= 0 && share < 1 && range->cool_down_nsec <= now &&

@@ -28,6 +28,12 @@ enum {
 int space_add_access(struct space *space, const struct access *access, int node, unsigned grain,
                      bool *madep);
 
+/*
+ * The smallest range with so many passes that holds this one and that it agrees with, else itself.
+ */
+const struct range *space_find_claim(const struct space *space, const struct range *range,
+                                     double min_share, unsigned n_passes);
+
 /* Counts a sample, once however many addresses it has. Before space_add_access. */
 void space_count_fault(struct space *space, const struct access *access, int node);
 

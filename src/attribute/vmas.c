@@ -16,6 +16,7 @@ void vma_list_deinit(struct vma_list *list)
 {
     free(list->items);
     vma_names_deinit(&list->names);
+    free(list->marks);
     *list = (struct vma_list){0};
 }
 
@@ -78,6 +79,31 @@ static struct vma vma_of_entry(const struct maps_entry *entry)
     };
 }
 
+/* Return: 0 or -ENOMEM. */
+static int vma_list_mark(struct vma_list *list)
+{
+    size_t n = list->n_items / VMA_MARK_STEP;
+
+    list->marks = calloc(n + 1, sizeof *list->marks);
+    if (!list->marks)
+        return -ENOMEM;
+    for (size_t i = 0; i < n; i++)
+        list->marks[i] = list->items[(i + 1) * VMA_MARK_STEP - 1].end;
+    return 0;
+}
+
+/* It is kept for long and seldom grows. */
+static void vma_list_trim(struct vma_list *list)
+{
+    struct vma *items =
+        list->n_items ? reallocarray(list->items, list->n_items, sizeof *items) : NULL;
+
+    if (!items)
+        return;
+    list->items = items;
+    list->cap = list->n_items;
+}
+
 int vma_list_parse(struct vma_list *list, const char *text, size_t size)
 {
     const char *end = text + size;
@@ -98,7 +124,25 @@ int vma_list_parse(struct vma_list *list, const char *text, size_t size)
             return -ENOMEM;
         list->n_items++;
     }
-    return 0;
+    vma_list_trim(list);
+    return vma_list_mark(list);
+}
+
+/* The marks first: few enough to stay in the cache, where the VMAs of a large process do not. */
+static void find_steps(const struct vma_list *list, uint64_t addr, size_t *lowp, size_t *highp)
+{
+    size_t low = 0, high = list->n_items / VMA_MARK_STEP;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (list->marks[middle] <= addr)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *lowp = low * VMA_MARK_STEP;
+    *highp = *lowp + VMA_MARK_STEP < list->n_items ? *lowp + VMA_MARK_STEP : list->n_items;
 }
 
 static uint64_t read_ipc_ns(const struct host *host, pid_t pid)
@@ -133,6 +177,8 @@ struct vma *vma_list_find(const struct vma_list *list, uint64_t addr)
 {
     size_t low = 0, high = list->n_items;
 
+    if (list->marks)
+        find_steps(list, addr, &low, &high);
     while (low < high) {
         size_t middle = low + (high - low) / 2;
 
@@ -162,13 +208,36 @@ bool vma_is_same_mapping(const struct vma *before, const struct vma *after)
     return before->start - before->offset == after->start - after->offset;
 }
 
+static bool is_same_line(const struct vma *a, const struct vma *b)
+{
+    return a->start == b->start && a->end == b->end && a->perms == b->perms &&
+           a->offset == b->offset && a->inode == b->inode && a->dev_major == b->dev_major &&
+           a->dev_minor == b->dev_minor && a->ipc_ns == b->ipc_ns && a->kind == b->kind;
+}
+
+bool vma_list_is_same(const struct vma_list *a, const struct vma_list *b)
+{
+    size_t i = 0;
+
+    while (i < a->n_items && i < b->n_items && is_same_line(&a->items[i], &b->items[i]))
+        i++;
+    return i == a->n_items && i == b->n_items;
+}
+
 void vma_list_inherit(struct vma_list *list, const struct vma_list *before)
 {
+    size_t o = 0;
+
     for (size_t i = 0; i < list->n_items; i++) {
         struct vma *vma = &list->items[i];
-        const struct vma *old = vma_list_find(before, vma->start);
+        const struct vma *old;
 
-        if (old && old->start == vma->start && old->end == vma->end && old->perms == vma->perms &&
+        while (o < before->n_items && before->items[o].start < vma->start)
+            o++;
+        if (o == before->n_items)
+            return;
+        old = &before->items[o];
+        if (old->start == vma->start && old->end == vma->end && old->perms == vma->perms &&
             vma_is_same_mapping(old, vma)) {
             vma->policy = old->policy;
             vma->n_mapped = old->n_mapped;

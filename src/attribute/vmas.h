@@ -32,6 +32,9 @@ bool vma_is_same_mapping(const struct vma *before, const struct vma *after);
 /* Why this kind of mapping is never moved, or REASON_NONE. */
 enum reason vma_kind(const struct maps_entry *entry);
 
+/* Do both tell the same lines of maps? */
+bool vma_list_is_same(const struct vma_list *a, const struct vma_list *b);
+
 /*
  * Carries over from the previous list what is still true: the policy and page size of VMAs whose
  * borders and mapping did not change.

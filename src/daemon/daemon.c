@@ -264,6 +264,7 @@ static int daemon_start(struct daemon *daemon, struct config *config)
     int r = sd_event_new(&daemon->event);
 
     limits_raise();
+    limits_return_memory();
     if (r >= 0)
         r = daemon_add_signals(daemon);
     if (r >= 0)

@@ -260,6 +260,48 @@ static void test_one_process_does_not_fill_the_table(void **state)
     attribute_rig_deinit(&rig);
 }
 
+/* So many VMAs of 4 KiB; to be freed by the caller. */
+static char *small_vmas(size_t n)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+
+    assert_non_null(out);
+    for (size_t i = 0; i < n; i++)
+        fprintf(out, "%llx-%llx %s 0 0:0 0 \n", (unsigned long long)(BASE + 4096 * i),
+                (unsigned long long)(BASE + 4096 * (i + 1)), i % 2 ? "rw-p" : "r--p");
+    fclose(out);
+    return text;
+}
+
+/* Named after the process with 65,530 VMAs: what it swept over kept the places for minutes. */
+static void test_what_was_met_by_chance_gives_way_to_what_is_used(void **state)
+{
+    struct attribute_rig rig;
+    char *maps = small_vmas(1600);
+    uint64_t used = BASE + 4096 * 1599, seldom = BASE + 4096;
+
+    (void)state;
+    attribute_rig_init(&rig, maps, "1000000 default\n");
+    attribute_rig_push(&rig, 0, BASE, 1);
+    attribute_rig_dispatch(&rig);
+    for (uint64_t i = 0; i < 1599; i++)
+        attribute_rig_push(&rig, 0, BASE + 4096 * i, 1);
+    assert_int_equal(attribute_n_ranges(rig.attribute), 4 * 64 / 2 + 64 + 1600 / 16);
+    assert_true(attribute_n_capped(rig.attribute) > 0);
+    for (int i = 0; i < 12; i++) {
+        attribute_rig_push(&rig, 0, seldom, 1);
+        attribute_rig_push(&rig, 0, used, 7);
+        attribute_rig_round(&rig, 1);
+    }
+    assert_true(tally_n(&attribute_rig_range(&rig, used)->history, 0) > 0);
+    assert_non_null(space_find_range(attribute_rig_space(&rig), seldom));
+    assert_null(space_find_range(attribute_rig_space(&rig), BASE + 2 * 4096));
+    attribute_rig_deinit(&rig);
+    free(maps);
+}
+
 static void test_ranges_have_a_limit(void **state)
 {
     struct attribute_rig rig;
@@ -384,6 +426,7 @@ int main(void)
         cmocka_unit_test(test_many_processes),
         cmocka_unit_test(test_idle_processes_are_not_refreshed),
         cmocka_unit_test(test_one_process_does_not_fill_the_table),
+        cmocka_unit_test(test_what_was_met_by_chance_gives_way_to_what_is_used),
         cmocka_unit_test(test_ranges_have_a_limit),
         cmocka_unit_test(test_groups_count_into_the_limit),
         cmocka_unit_test(test_a_range_costs_what_its_limit_says),

@@ -428,6 +428,28 @@ static void test_the_time_allowed_grows_with_memory(void **state)
     rig_deinit(&rig);
 }
 
+/* 65,530 of them take 0.15 s with hardly any memory. */
+static void test_the_time_allowed_grows_with_vmas(void **state)
+{
+    struct policy_request *policy;
+    uint64_t few_nsec;
+    struct rig rig;
+    size_t n_vmas;
+
+    (void)state;
+    rig_init(&rig, MAPS, NULL);
+    policy = rig_ask(&rig, true);
+    few_nsec = policy->request.work.timeout_nsec;
+    policy_request_free(&policy->request.work);
+    n_vmas = rig.space->vmas.n_items;
+    rig.space->vmas.n_items = 65530; /* only their number counts here */
+    policy = rig_ask(&rig, true);
+    rig.space->vmas.n_items = n_vmas;
+    assert_true(policy->request.work.timeout_nsec >= few_nsec + 1500 * NSEC_PER_MSEC);
+    policy_request_free(&policy->request.work);
+    rig_deinit(&rig);
+}
+
 /* A whole small process: maps are made of its starts. */
 static void test_a_captured_process(void **state)
 {
@@ -467,6 +489,7 @@ int main(void)
         cmocka_unit_test(test_a_thread_of_its_own_blocks_its_ranges),
         cmocka_unit_test(test_threads_that_came_and_went_meanwhile),
         cmocka_unit_test(test_the_time_allowed_grows_with_memory),
+        cmocka_unit_test(test_the_time_allowed_grows_with_vmas),
         cmocka_unit_test(test_a_captured_process),
     };
 
