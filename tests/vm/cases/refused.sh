@@ -19,7 +19,7 @@ refused() {
         sleep 0.2
     done
     check "$name: it is tried" "$(numabctl status)" wait_field pages_failed 1 60
-    wait_rounds 10
+    wait_rounds 6
     look
     tried=$(field pages_tried) failed_pages=$(field pages_failed)
     check "$name: nothing moved" "$(field pages_moved) moved" [ "$(field pages_moved)" -eq 0 ]
@@ -27,8 +27,8 @@ refused() {
         [ "$tried" -eq $((failed_pages + $(field pages_absent))) ]
     check "$name: the ledger has it alone" "$(ledger_names)" [ "$(ledger_names)" = "$name" ]
     # 32 MiB, half misplaced: 4,096 pages each time, at most once in a cool-down.
-    check "$name: it is not asked without pause" "$tried pages tried in 10 rounds" \
-        [ "$tried" -le $((4 * 4096)) ]
+    check "$name: it is not asked without pause" "$tried pages tried in 6 rounds" \
+        [ "$tried" -le $((3 * 4096)) ]
     check "$name: said at most once" "$(cat $LOG/numabd)" [ "$(wc -l <$LOG/numabd)" -le "$lines" ]
     numabd_stop
     check "$name: ends well" "exit status $numabd_status" [ $numabd_status -eq 0 ]
