@@ -15,8 +15,8 @@
 void vma_list_deinit(struct vma_list *list)
 {
     free(list->items);
-    vma_names_deinit(&list->names);
     free(list->marks);
+    vma_names_deinit(&list->names);
     *list = (struct vma_list){0};
 }
 
@@ -212,7 +212,13 @@ static bool is_same_line(const struct vma *a, const struct vma *b)
 {
     return a->start == b->start && a->end == b->end && a->perms == b->perms &&
            a->offset == b->offset && a->inode == b->inode && a->dev_major == b->dev_major &&
-           a->dev_minor == b->dev_minor && a->ipc_ns == b->ipc_ns && a->kind == b->kind;
+           a->dev_minor == b->dev_minor && a->ipc_ns == b->ipc_ns && a->kind == b->kind &&
+           a->name == b->name;
+}
+
+static bool are_same_names(const struct vma_names *a, const struct vma_names *b)
+{
+    return a->size == b->size && (!a->size || !memcmp(a->text, b->text, a->size));
 }
 
 bool vma_list_is_same(const struct vma_list *a, const struct vma_list *b)
@@ -221,7 +227,7 @@ bool vma_list_is_same(const struct vma_list *a, const struct vma_list *b)
 
     while (i < a->n_items && i < b->n_items && is_same_line(&a->items[i], &b->items[i]))
         i++;
-    return i == a->n_items && i == b->n_items;
+    return i == a->n_items && i == b->n_items && are_same_names(&a->names, &b->names);
 }
 
 void vma_list_inherit(struct vma_list *list, const struct vma_list *before)

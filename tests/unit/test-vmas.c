@@ -268,7 +268,10 @@ static const struct {
     bool same;
 } again[] = {
     {"nothing changed", "10000-20000 rw-p 0 0:0 0 \n30000-40000 rw-p 8 fd:1 5 /a\n", true},
-    {"another name", "10000-20000 rw-p 0 0:0 0 [heap]\n30000-40000 rw-p 8 fd:1 5 /b\n", true},
+    {"named", "10000-20000 rw-p 0 0:0 0 [heap]\n30000-40000 rw-p 8 fd:1 5 /a\n", false},
+    {"another name", "10000-20000 rw-p 0 0:0 0 \n30000-40000 rw-p 8 fd:1 5 /b\n", false},
+    {"the file was removed", "10000-20000 rw-p 0 0:0 0 \n30000-40000 rw-p 8 fd:1 5 /a (deleted)\n",
+     false},
     {"it grew", "10000-21000 rw-p 0 0:0 0 \n30000-40000 rw-p 8 fd:1 5 /a\n", false},
     {"it grew downwards", "f000-20000 rw-p 0 0:0 0 \n30000-40000 rw-p 8 fd:1 5 /a\n", false},
     {"protected", "10000-20000 r--p 0 0:0 0 \n30000-40000 rw-p 8 fd:1 5 /a\n", false},
