@@ -48,8 +48,9 @@ fi
 ROUNDS=20
 try 'with PAGEMAP_SCAN' numabd
 check "sparse memory comes home within $ROUNDS rounds" "$(remote sparse) % remote" [ $home = 1 ]
-check "sparse memory: nine of ten addresses asked for are there" "$found of $asked" \
-    [ $((found * 10)) -ge $((asked * 9)) ]
+# Decided memory without ranges (slabs) is still asked for blindly.
+check "sparse memory: half of the addresses asked for are there" "$found of $asked" \
+    [ $((found * 2)) -ge "$asked" ]
 check "sparse memory: the kernel's scan was used" "$scans scans" [ "$scans" -gt 0 ]
 # Its stack and code may move too.
 check "sparse memory: what is counted as moved is what is there" "$moved of $touched" \
