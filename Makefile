@@ -28,7 +28,7 @@ say = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
 B := build
 MAINS := src/daemon/main.c src/ctl/main.c
 CTL_SOURCES := $(filter-out $(MAINS),$(wildcard src/ctl/*.c))
-LIB_SOURCES := $(filter-out $(MAINS),$(wildcard src/*.c src/*/*.c))
+LIB_SOURCES := $(filter-out $(MAINS),$(wildcard src/*.c src/*/*.c src/*/*/*.c))
 LIB_OBJECTS := $(LIB_SOURCES:src/%.c=$(B)/obj/%.o)
 ASAN_OBJECTS := $(LIB_SOURCES:src/%.c=$(B)/asan/%.o)
 UNIT_SOURCES := $(wildcard tests/unit/test-*.c)
@@ -44,9 +44,9 @@ BENCH_OBJECTS := $(BENCH_SOURCES:tests/%.c=$(B)/obj/%.o)
 # Only what the fuzz targets need: what else the library has would be built for nothing.
 FUZZ_CC ?= clang
 FUZZ_SOURCES := $(wildcard $(addprefix src/,config*.c topology*.c util/maps.c util/procfs.c util/scan.c \
-    attribute/numa_maps.c attribute/vmas.c discover/proc_text.c discover/process.c \
-    $(addprefix sample/,cgroup_dir.c cgroup_mounts.c code_cache.c mem_sample.c perf_ring.c perf_sample.c \
-        qemu_*.c replay_*.c trace*.c x86_*.c)))
+    attribute/numa_maps.c attribute/vma_names.c attribute/vmas.c discover/proc_text.c discover/process.c \
+    $(addprefix sample/,scope/cgroup_*.c timer/code_cache.c timer/x86_*.c mem/mem_sample.c perf/perf_ring.c \
+        perf/perf_sample.c kvm/qemu_*.c trace/replay_*.c trace/trace*.c)))
 FUZZ_OBJECTS := $(FUZZ_SOURCES:src/%.c=$(B)/fuzz/obj/%.o)
 FUZZ_PROGRAMS := $(patsubst tests/fuzz/%.c,$(B)/fuzz/bin/%,$(wildcard tests/fuzz/*.c))
 VM_PROGRAMS := $(patsubst tests/vm/programs/%.c,$(B)/bin/%,$(wildcard tests/vm/programs/*.c))
@@ -158,10 +158,12 @@ $(B)/sim/%: $(B)/obj/sim/%.o $(SIM_SUPPORT) $(B)/libnumabd.a
 	$(Q)$(CC) $(PROGRAM_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 BENCHES := $(patsubst tests/bench/%.c,$(B)/bench/%,$(filter-out tests/bench/numabench.c,$(wildcard tests/bench/*.c)))
+# Those that need the simulator.
+$(B)/bench/filters: $(SIM_SUPPORT)
 $(B)/bench/%: tests/bench/%.c $(B)/libnumabd.a Makefile
 	@mkdir -p $(@D) $(B)/obj/bench
 	$(call say,LD,$@)
-	$(Q)$(CC) $(CPPFLAGS_ALL) $(PROGRAM_FLAGS) -MMD -MP -MF $(B)/obj/bench/$*.d -o $@ $< $(B)/libnumabd.a $(LIBS)
+	$(Q)$(CC) $(CPPFLAGS_ALL) -Itests $(PROGRAM_FLAGS) -MMD -MP -MF $(B)/obj/bench/$*.d -o $@ $< $(filter %.o,$^) $(B)/libnumabd.a $(LIBS)
 
 $(B)/bin/%: tests/vm/programs/%.c Makefile
 	@mkdir -p $(@D) $(B)/obj/vm
@@ -169,8 +171,8 @@ $(B)/bin/%: tests/vm/programs/%.c Makefile
 	$(Q)$(CC) -D_GNU_SOURCE $(PROGRAM_FLAGS) -MMD -MP -MF $(B)/obj/vm/$*.d -MT $@ -o $@ $< -lnuma -pthread
 
 .SECONDARY:
--include $(wildcard $(B)/obj/*.d $(B)/obj/*/*.d $(B)/obj/*/*/*.d $(B)/asan/*.d $(B)/asan/*/*.d $(B)/asan-unit/*.d $(B)/asan-sim/*.d) \
-    $(wildcard $(B)/fuzz/obj/*.d $(B)/fuzz/obj/*/*.d)
+DEPENDENCIES := $(foreach depth,*.d */*.d */*/*.d,$(addsuffix /$(depth),$(addprefix $(B)/,obj asan fuzz/obj)))
+-include $(wildcard $(DEPENDENCIES) $(B)/asan-unit/*.d $(B)/asan-sim/*.d)
 
 .PHONY: deps deps-demo deps-check deps-kernel
 deps:  ## installs what building needs (Debian)

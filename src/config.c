@@ -38,6 +38,11 @@ int config_new_default(struct config **configp)
     return 0;
 }
 
+double config_cpu_budget(const struct config *config, unsigned n_cpus)
+{
+    return config->cpu_budget_permyriad / 10000.0 * (1 + n_cpus / 100.0);
+}
+
 struct config *config_free(struct config *config)
 {
     if (!config)

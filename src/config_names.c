@@ -9,6 +9,7 @@ const char *const names_of_sources[] = {"mem_events", "timer", "write_fault",
                                         "idle_page",  "kvm",   NULL};
 const char *const names_of_filters[] = {"numabd", "none", "rfc4", "kernel", NULL};
 const char *const names_of_scopes[] = {"auto", "cgroup", "thread", "system", NULL};
+const char *const names_of_wishes[] = {"pause", "leave", NULL};
 
 static int find(const char *const *names, const char *text, size_t size, unsigned *indexp)
 {

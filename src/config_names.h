@@ -9,6 +9,7 @@
 extern const char *const names_of_sources[]; /* as src/sample/sources.c */
 extern const char *const names_of_scopes[];  /* as enum sample_scope */
 extern const char *const names_of_filters[]; /* as enum scan_filter_kind */
+extern const char *const names_of_wishes[];  /* as enum kernel_balancing_wish */
 
 enum {
     NAMES_UNKNOWN = 1, /* a name that is not in the list, an empty item, or one twice */

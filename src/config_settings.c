@@ -43,6 +43,7 @@ static const struct setting settings[] = {
     ROW("decide", "use_page_cache", SWITCH, use_page_cache, "yes", NULL, NULL),
     ROW("migrate", "migration_rate", BANDWIDTH, migration_rate_bytes, "1 GiB/s", "1 MiB/s",
         "1 TiB/s"),
+    NAMES("migrate", "kernel_balancing", CHOICE, kernel_balancing, "pause", names_of_wishes),
 };
 
 static const char *const sections[] = {"daemon",  "sampling", "decide",     "migrate",

@@ -169,6 +169,16 @@ static ssize_t live_pwrite_file(void *self, const char *path, int *fdp, uint64_t
     return done < 0 ? error_errno() : done;
 }
 
+static long live_scan_pages(void *self, pid_t pid, int *fdp, struct page_scan *scan)
+{
+    char path[32];
+    int r;
+
+    snprintf(path, sizeof path, "proc/%d/pagemap", pid);
+    r = live_open(self, path, O_RDONLY, fdp);
+    return r < 0 ? r : page_scan_fd(*fdp, scan);
+}
+
 ssize_t host_pread(const struct host *host, const char *path, int *fdp, uint64_t offset, void *buf,
                    size_t size)
 {
@@ -183,6 +193,13 @@ ssize_t host_pwrite(const struct host *host, const char *path, int *fdp, uint64_
     if (!host->ops->pwrite_file)
         return -EOPNOTSUPP;
     return host->ops->pwrite_file(host->self, path, fdp, offset, buf, size);
+}
+
+long host_scan_pages(const struct host *host, pid_t pid, int *fdp, struct page_scan *scan)
+{
+    if (!host->ops->scan_pages)
+        return -EOPNOTSUPP;
+    return host->ops->scan_pages(host->self, pid, fdp, scan);
 }
 
 static ssize_t root_read_memory(void *self, pid_t pid, const struct iovec *local,
@@ -211,6 +228,7 @@ struct host host_live(void)
         .write_file = live_write_file,
         .pread_file = live_pread_file,
         .pwrite_file = live_pwrite_file,
+        .scan_pages = live_scan_pages,
     };
 
     return (struct host){

@@ -9,14 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "attribute/ranges.h"
-#include "attribute/tally.h"
 #include "util/array.h"
-
-/* Cool-downs are doubled at most so often: 5 rounds become 320. */
-#define COOL_DOWN_SHIFT_MAX 6
-
-static void on_outcome(void *userdata, const struct outcome *outcome);
+#include "util/procfs.h"
 
 void pipeline_log(struct pipeline *pipeline, const char *format, ...)
 {
@@ -37,12 +31,12 @@ size_t pipeline_n_lanes(const struct topology *topology)
 static int pipeline_new_stages(struct pipeline *pipeline)
 {
     const struct pipeline_options *options = &pipeline->options;
-    const struct attribute_options attribute = {
+    struct attribute_options attribute = {
         .topology = options->topology, .host = options->host, .pool = options->pool};
     const struct migrate_options migrate = {.host = options->host,
                                             .topology = options->topology,
                                             .pool = options->pool,
-                                            .on_outcome = on_outcome,
+                                            .on_outcome = pipeline_on_outcome,
                                             .userdata = pipeline};
     int r;
 
@@ -51,6 +45,7 @@ static int pipeline_new_stages(struct pipeline *pipeline)
     if (!pipeline->rate_bytes)
         return -ENOMEM;
     r = discover_new(&pipeline->discover, options->procs, options->topology, options->self_pid);
+    attribute.discover = pipeline->discover;
     if (!r)
         r = attribute_new(&pipeline->attribute, &attribute);
     if (!r)
@@ -97,7 +92,7 @@ struct pipeline *pipeline_free(struct pipeline *pipeline)
     return NULL;
 }
 
-static const struct target *pipeline_target(const struct pipeline *pipeline, pid_t pid)
+const struct target *pipeline_target(const struct pipeline *pipeline, pid_t pid)
 {
     const struct target *target = discover_find(pipeline->discover, pid);
 
@@ -137,9 +132,19 @@ static void sink_push(void *userdata, const struct access *accesses, size_t n)
     }
 }
 
+static void sink_work(void *userdata, pid_t pid, const struct access_work *work)
+{
+    struct pipeline *pipeline = userdata;
+    struct autonuma *counts =
+        attribute_autonuma(pipeline->attribute, attribute_find(pipeline->attribute, pid));
+
+    counts->n_pte_updates += work->n_armed;
+    counts->n_hint_faults += work->n_faults;
+}
+
 struct access_sink pipeline_sink(struct pipeline *pipeline)
 {
-    return (struct access_sink){.push = sink_push, .userdata = pipeline};
+    return (struct access_sink){.push = sink_push, .work = sink_work, .userdata = pipeline};
 }
 
 struct sample_filter pipeline_filter(struct pipeline *pipeline)
@@ -217,41 +222,15 @@ static void pipeline_say_denied(struct pipeline *pipeline)
     }
 }
 
-static int pipeline_list_space(struct pipeline *pipeline, struct space *space)
+/* For `numabctl vmas`. */
+static void pipeline_keep_verdicts(struct pipeline *pipeline)
 {
-    const struct target *target = pipeline_target(pipeline, space->pid);
-    double min_share = pipeline->config->min_share_permyriad / 10000.0;
-    size_t need = pipeline->n_candidates + HASH_COUNT(space->ranges);
-    struct range *range, *next;
+    for (size_t i = 0; i < pipeline->n_candidates; i++) {
+        /* Only decide may not change it. */
+        struct range *range = (struct range *)pipeline->candidates[i].range;
 
-    if (!target)
-        return 0;
-    if (ARRAY_RESERVE(pipeline->candidates, pipeline->candidates_cap, need) < 0)
-        return -ENOMEM;
-    space->n_planned = 0;
-    HASH_ITER (hh, space->ranges, range, next) {
-        if (!space_lets(space, range->start))
-            continue;
-        pipeline->candidates[pipeline->n_candidates++] =
-            (struct candidate){.target = target,
-                               .space = space,
-                               .vma = space_find_vma(space, range->start),
-                               .range = range,
-                               .evidence = space_find_evidence(space, range, min_share)};
+        range->verdict = pipeline->plan.verdicts[i];
     }
-    return 0;
-}
-
-static int pipeline_list(struct pipeline *pipeline)
-{
-    struct space *space, *next;
-    int r = 0;
-
-    pipeline->n_candidates = 0;
-    HASH_ITER (hh, attribute_spaces(pipeline->attribute), space, next)
-        if (!r)
-            r = pipeline_list_space(pipeline, space);
-    return r;
 }
 
 static int pipeline_decide(struct pipeline *pipeline, uint64_t now)
@@ -260,6 +239,7 @@ static int pipeline_decide(struct pipeline *pipeline, uint64_t now)
         .topology = pipeline->options.topology,
         .config = pipeline->config,
         .observe = pipeline_observes(pipeline),
+        .pressed = pressure_is_on(&pipeline->pressure, now),
         .rate_bytes = pipeline->rate_bytes,
         .sec_per_byte = migrate_counts(pipeline->migrate)->sec_per_byte,
         .now = now,
@@ -269,7 +249,10 @@ static int pipeline_decide(struct pipeline *pipeline, uint64_t now)
     if (r < 0)
         return r;
     migrate_allowance(pipeline->migrate, pipeline->config, pipeline->rate_bytes);
-    return decide_plan(&pipeline->plan, &env, pipeline->candidates, pipeline->n_candidates);
+    r = decide_plan(&pipeline->plan, &env, pipeline->candidates, pipeline->n_candidates);
+    if (!r)
+        pipeline_keep_verdicts(pipeline);
+    return r;
 }
 
 /* All but page copying counts against the budget. */
@@ -302,12 +285,29 @@ static int pipeline_follow_topology(struct pipeline *pipeline)
     return r < 0 ? r : 0;
 }
 
+static void pipeline_read_pressure(struct pipeline *pipeline, uint64_t now)
+{
+    CLEANUP(freep) char *text = NULL;
+    uint64_t n_direct;
+    size_t size;
+
+    if (!procfs_read(pipeline->options.root, "proc/vmstat", &text, &size) &&
+        pressure_parse(text, size, &n_direct))
+        pressure_note(&pipeline->pressure, n_direct, now);
+}
+
+static int pipeline_read_room(struct pipeline *pipeline, uint64_t now)
+{
+    if (!pipeline->options.root)
+        return 0;
+    pipeline_read_pressure(pipeline, now);
+    return topology_read_room(pipeline->options.topology, pipeline->options.root);
+}
+
 static int pipeline_act(struct pipeline *pipeline, uint64_t now)
 {
-    int r = 0;
+    int r = pipeline_read_room(pipeline, now);
 
-    if (pipeline->options.root)
-        r = topology_read_room(pipeline->options.topology, pipeline->options.root);
     if (!r)
         r = pipeline_decide(pipeline, now);
     if (!r)
@@ -343,6 +343,9 @@ int pipeline_round(struct pipeline *pipeline, uint64_t now, uint64_t cpu_nsec)
     r = pipeline_sample(pipeline, now);
     if (r < 0)
         return r;
+    r = pipeline_follow_kernel(pipeline);
+    if (r < 0)
+        return r;
     r = attribute_round(pipeline->attribute, pipeline->config, now);
     if (r < 0)
         return r;
@@ -354,73 +357,15 @@ int pipeline_round(struct pipeline *pipeline, uint64_t now, uint64_t cpu_nsec)
     return r;
 }
 
-/* Where most of the pages lay that do not lie on `to`; -1 when all did. */
-static int most_elsewhere(const struct tally *pages, int to)
-{
-    const struct tally_entry *most = NULL;
-
-    for (size_t i = 0; i < pages->n_entries; i++) {
-        const struct tally_entry *entry = &pages->entries[i];
-
-        if (entry->node != to && (!most || entry->n > most->n))
-            most = entry;
-    }
-    return most ? most->node : -1;
-}
-
-/*
- * What a move says about its range: a cool-down, doubled each time that pages were refused and each
- * time that it moved back to where it came from.
- */
-static void range_on_outcome(struct pipeline *pipeline, struct range *range,
-                             const struct moved_range *moved, int node, uint64_t now)
-{
-    uint64_t cool_down = pipeline->config->cool_down_rounds * pipeline->config->interval_nsec;
-    unsigned shift;
-
-    range->moving = false;
-    range->n_refusals = moved->n_failed ? range->n_refusals + 1 : 0;
-    if (tally_n(&moved->after, node) > tally_n(&moved->before, node))
-        range_note_move(range, most_elsewhere(&moved->before, node), node, now);
-    shift = range->n_refusals + range->n_returns;
-    cool_down <<= shift < COOL_DOWN_SHIFT_MAX ? shift : COOL_DOWN_SHIFT_MAX;
-    range->cool_down_nsec = now + cool_down;
-}
-
-static void on_outcome(void *userdata, const struct outcome *outcome)
-{
-    struct pipeline *pipeline = userdata;
-    struct space *space = attribute_find(pipeline->attribute, outcome->pid);
-    size_t page_bytes = pipeline->options.host->page_bytes;
-    uint64_t now = pipeline->now;
-
-    hour_add(&pipeline->hour, now, outcome->ledger.n_moved * page_bytes);
-    if (!space || space->generation != outcome->generation)
-        return;
-    if (outcome->gone) {
-        attribute_drop(pipeline->attribute, outcome->pid);
-        return;
-    }
-    if (outcome->call_error == EPERM)
-        space->denied = true;
-    if (outcome->ledger.n_moved)
-        space->moved_nsec = now;
-    for (size_t i = 0; i < outcome->n_ranges; i++) {
-        const struct moved_range *moved = &outcome->ranges[i];
-        struct range *range = space_find_range(space, moved->start);
-
-        space_apply_move(space, moved->start, &moved->before, &moved->after, page_bytes, now);
-        if (range)
-            range_on_outcome(pipeline, range, moved, outcome->node, now);
-    }
-}
-
 void pipeline_commit(struct pipeline *pipeline, struct config *config)
 {
+    /* What is excluded now must not move on what was decided before. */
+    migrate_recall(pipeline->migrate);
     config_free(pipeline->config);
     pipeline->config = config;
     if (pipeline->sampler)
         sampler_configure(pipeline->sampler, config);
+    kernel_balancing_reset(&pipeline->kernel);
     discover_reset(pipeline->discover);
 }
 

@@ -33,8 +33,11 @@ void pipeline_on_late(struct pipeline *pipeline, pid_t pid, const char *name)
         return;
     pipeline->late[pipeline->n_late++] = (struct late_process){.pid = pid, .n_requests = 1};
     attribute_set_stuck(pipeline->attribute, pid, true);
-    pipeline_log(pipeline, "process %d is stuck: %s did not return in time; it is left alone", pid,
-                 name);
+    if (pid)
+        pipeline_log(pipeline, "process %d is stuck: %s did not return in time; it is left alone",
+                     pid, name);
+    else /* it asks several processes */
+        pipeline_log(pipeline, "%s did not return in time: shared memory waits for it", name);
 }
 
 void pipeline_on_returned(struct pipeline *pipeline, pid_t pid)
@@ -61,7 +64,14 @@ void pipeline_on_lost(struct pipeline *pipeline, size_t n_lost)
 
 bool pipeline_observes(const struct pipeline *pipeline)
 {
-    return pipeline->config->observe || pipeline->exhausted;
+    return pipeline->config->observe || pipeline->exhausted || pipeline->held;
+}
+
+void pipeline_hold(struct pipeline *pipeline, bool held)
+{
+    pipeline->held = held;
+    if (held)
+        migrate_recall(pipeline->migrate);
 }
 
 void pipeline_describe_exhausted(const struct pipeline *pipeline, char *why, size_t size)

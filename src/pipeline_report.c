@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "attribute/scans.h"
 #include "attribute/tally.h"
 #include "pipeline_state.h"
 #include "util/array.h"
@@ -67,16 +68,19 @@ void pipeline_close_round(struct pipeline *pipeline, uint64_t now, uint64_t cpu_
     pipeline_close_cost(pipeline, now, cpu_nsec);
 }
 
-/* kernel.numa_balancing is a bit mask: 1 balances, 2 only promotes between memory tiers. */
-static const char *kernel_balancing(const char *root)
+/* What the last round found, or, where nothing may be changed, what the sysctl says. */
+static const char *kernel_balancing(const struct pipeline *pipeline)
 {
+    const char *root = pipeline->options.root;
     unsigned long long mode;
 
+    if (pipeline->kernel.state[0])
+        return pipeline->kernel.state;
     if (!root || procfs_read_ullong(root, "proc/sys/kernel/numa_balancing", &mode))
         return "absent";
-    if (mode & 1)
+    if (mode & KERNEL_BALANCING_NORMAL)
         return "on";
-    return mode & 2 ? "tiering" : "off";
+    return mode & KERNEL_BALANCING_TIERING ? "tiering" : "off";
 }
 
 static bool is_observed(const struct pipeline *pipeline, pid_t pid)
@@ -114,7 +118,7 @@ static void count_vmas(const struct pipeline *pipeline, struct status_report *re
         for (size_t i = 0; i < space->vmas.n_items; i++) {
             const struct vma *vma = &space->vmas.items[i];
 
-            report->vma_reasons.n[vma->kind != REASON_NONE ? vma->kind : vma->policy]++;
+            report->vma_reasons.n[attribute_vma_reason(pipeline->attribute, vma)]++;
         }
 }
 
@@ -132,6 +136,35 @@ static void count_pages(const struct pipeline *pipeline, struct status_report *r
         report->errnos[i] = counts->ledger.failed[i].error;
         report->errno_pages[i] = counts->ledger.failed[i].n;
     }
+}
+
+static struct autonuma_report report_autonuma(const struct autonuma *counts)
+{
+    return (struct autonuma_report){
+        .numa_pte_updates = counts->n_pte_updates,
+        .numa_hint_faults = counts->n_hint_faults,
+        .numa_hint_faults_local = (uint64_t)counts->n_local,
+        .numa_pages_migrated = counts->n_migrated,
+        .autonuma_cost = autonuma_cost(counts),
+    };
+}
+
+static void count_autonuma(const struct pipeline *pipeline, struct status_report *report)
+{
+    struct autonuma counts;
+
+    attribute_count_autonuma(pipeline->attribute, &counts);
+    report->autonuma = report_autonuma(&counts);
+}
+
+static void count_scans(const struct pipeline *pipeline, struct status_report *report)
+{
+    struct scan_counts counts;
+
+    attribute_count_scans(pipeline->attribute, &counts);
+    report->scan_passes = counts.n_passes;
+    report->scanned_bytes = counts.scanned_bytes;
+    memcpy(report->scan_verdicts.n, counts.n, sizeof report->scan_verdicts.n);
 }
 
 static void append(char *text, size_t size, const char *between, const char *more)
@@ -201,10 +234,24 @@ static void describe_state(const struct pipeline *pipeline, struct status_report
         report->state = "observing";
         pipeline_describe_exhausted(pipeline, report->why, sizeof report->why);
     }
+    if (pipeline->held) {
+        report->state = "paused";
+        snprintf(report->why, sizeof report->why,
+                 "nothing is moved until somebody says \"numabctl resume\"");
+    }
     if (pipeline_is_idle(pipeline)) {
         report->state = "idle";
         snprintf(report->why, sizeof report->why, "%s", pipeline_why(pipeline));
     }
+}
+
+static void count_residency(const struct pipeline *pipeline, struct status_report *report)
+{
+    const struct residency_counts *counts = attribute_residency(pipeline->attribute);
+
+    report->residency_asked = counts->n_asked;
+    report->residency_found = counts->n_found;
+    report->residency_scans = counts->n_scans;
 }
 
 int pipeline_status(const struct pipeline *pipeline, uint64_t now, struct status_report *report)
@@ -214,7 +261,7 @@ int pipeline_status(const struct pipeline *pipeline, uint64_t now, struct status
     *report = (struct status_report){
         .uptime_sec = (now - pipeline->options.now) / NSEC_PER_SEC,
         .n_memory_nodes = (unsigned)pipeline->options.topology->n_memory_nodes,
-        .kernel_balancing = kernel_balancing(pipeline->options.root),
+        .kernel_balancing = kernel_balancing(pipeline),
         .remote_first_permyriad = pipeline->remote_first_permyriad,
         .remote_permyriad = pipeline->remote_permyriad,
         .moved_last_hour_bytes = hour_sum(&hour, now),
@@ -231,6 +278,9 @@ int pipeline_status(const struct pipeline *pipeline, uint64_t now, struct status
     count_processes(pipeline, report);
     count_vmas(pipeline, report);
     count_pages(pipeline, report);
+    count_residency(pipeline, report);
+    count_autonuma(pipeline, report);
+    count_scans(pipeline, report);
     count_samples(pipeline, report);
     return 0;
 }
@@ -265,26 +315,27 @@ static int fill_nodes(const struct pipeline *pipeline, const struct space *space
                       struct process_report *report)
 {
     double page_bytes = (double)pipeline->options.host->page_bytes;
+    struct node_list *nodes = &report->nodes;
 
     if (!space->totals_known || !space->totals.n_entries)
         return 0;
-    report->nodes = calloc(space->totals.n_entries, sizeof *report->nodes);
-    if (!report->nodes)
+    nodes->items = calloc(space->totals.n_entries, sizeof *nodes->items);
+    if (!nodes->items)
         return -ENOMEM;
     for (size_t i = 0; i < space->totals.n_entries; i++) {
         const struct tally_entry *entry = &space->totals.entries[i];
 
         /* Between two readings of numa_maps moves are counted off: never show less than nothing. */
-        report->nodes[report->n_nodes++] = (struct node_bytes){
+        nodes->items[nodes->n_items++] = (struct node_bytes){
             .node = entry->node, .bytes = entry->n > 0 ? (uint64_t)(entry->n * page_bytes) : 0};
     }
-    qsort(report->nodes, report->n_nodes, sizeof *report->nodes, by_node);
+    qsort(nodes->items, nodes->n_items, sizeof *nodes->items, by_node);
     report->nodes_known = true;
     return 0;
 }
 
-static int fill_process(const struct pipeline *pipeline, const struct target *target,
-                        struct process_report *report)
+int pipeline_fill_process(const struct pipeline *pipeline, const struct target *target,
+                          struct process_report *report)
 {
     const struct space *space = attribute_find(pipeline->attribute, target->pid);
 
@@ -298,7 +349,10 @@ static int fill_process(const struct pipeline *pipeline, const struct target *ta
         .state = process_state(pipeline, target, space),
     };
     memcpy(report->comm, target->process.comm, sizeof report->comm);
-    return space ? fill_nodes(pipeline, space, report) : 0;
+    if (!space)
+        return 0;
+    report->autonuma = report_autonuma(&space->autonuma);
+    return fill_nodes(pipeline, space, report);
 }
 
 /* Small processes, kernel threads and the like would only fill the screen. */
@@ -325,7 +379,7 @@ int pipeline_processes(const struct pipeline *pipeline, uid_t uid, struct proces
             continue;
         if (ARRAY_RESERVE(reports->items, reports->cap, reports->n_items + 1) < 0)
             return -ENOMEM;
-        r = fill_process(pipeline, target, &reports->items[reports->n_items]);
+        r = pipeline_fill_process(pipeline, target, &reports->items[reports->n_items]);
         reports->n_items++;
     }
     return r;

@@ -72,16 +72,27 @@ static int list_targets(struct pipeline *pipeline)
     return r;
 }
 
-/* Memory's share of the time, where a source measures it. */
-static void take_memory_bounds(struct pipeline *pipeline)
+/* How a target used its time, where a source measures it, and what moves did for that. */
+static void follow_target(struct pipeline *pipeline, const struct sample_target *target)
 {
-    for (size_t i = 0; i < pipeline->n_sample_targets; i++) {
-        const struct sample_target *target = &pipeline->sample_targets[i];
-        struct space *space = attribute_find(pipeline->attribute, target->pid);
+    struct space *space = attribute_find(pipeline->attribute, target->pid);
+    struct cpu_use use = {.cpi = 0};
+    struct benefit_facts facts;
 
-        if (space && !sampler_memory_bound(pipeline->sampler, target, &space->memory_bound))
-            space->memory_bound_known = true;
+    if (!space)
+        return;
+    if (!sampler_measure(pipeline->sampler, target, &use)) {
+        space->memory_bound = use.memory_bound;
+        space->memory_bound_known = true;
     }
+    facts = (struct benefit_facts){
+        .now = pipeline->now,
+        .moved_bytes = space->moved_bytes,
+        .rss_bytes = target->rss_bytes,
+        .remote_permyriad = space->remote_permyriad,
+        .cpi = use.cpi,
+    };
+    benefit_judge(&space->benefit, &facts);
 }
 
 int pipeline_sample(struct pipeline *pipeline, uint64_t now)
@@ -102,6 +113,7 @@ int pipeline_sample(struct pipeline *pipeline, uint64_t now)
     round.n_ranges = attribute_list_unsampled(pipeline->attribute, now, pipeline->sample_ranges,
                                               RANGES_PER_ROUND);
     r = sampler_round(pipeline->sampler, &round);
-    take_memory_bounds(pipeline);
+    for (size_t i = 0; i < pipeline->n_sample_targets; i++)
+        follow_target(pipeline, &pipeline->sample_targets[i]);
     return r;
 }

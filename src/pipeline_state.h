@@ -2,6 +2,8 @@
 /*
  * The pipeline's own struct, shared by the round (pipeline.c) and the reports (pipeline_report.c).
  */
+#include "decide/pressure.h"
+#include "migrate/kernel_balancing.h"
 #include "numabd/attribute.h"
 #include "numabd/decide.h"
 #include "numabd/migrate.h"
@@ -37,6 +39,9 @@ struct pipeline {
     struct late_process *late;
     size_t n_late, late_cap;
     bool exhausted; /* as many workers are lost as may be */
+    bool held;      /* pipeline_hold */
+    struct kernel_balancing kernel;
+    struct pressure pressure;
     /* for reports */
     struct topology_online online;
     uint64_t now; /* of the last round */
@@ -53,6 +58,14 @@ struct pipeline {
 void __attribute__((format(printf, 2, 3)))
 pipeline_log(struct pipeline *pipeline, const char *format, ...);
 
+/* The process as a target that is balanced; NULL: it is none. */
+const struct target *pipeline_target(const struct pipeline *pipeline, pid_t pid);
+/* Fills in the candidates. Return: 0 or -ENOMEM. */
+int pipeline_list(struct pipeline *pipeline);
+
+/* For migrate: `userdata` is the pipeline. */
+void pipeline_on_outcome(void *userdata, const struct outcome *outcome);
+
 bool pipeline_is_stuck(const struct pipeline *pipeline, pid_t pid);
 /* Is nothing moved, of any process? */
 bool pipeline_observes(const struct pipeline *pipeline);
@@ -64,6 +77,13 @@ const char *pipeline_why(const struct pipeline *pipeline);
 
 /* Tells the sources what to sample. Return: 0 or a negative errno. */
 int pipeline_sample(struct pipeline *pipeline, uint64_t now);
+
+/* Pauses the kernel's own balancing, or puts it back. Return: 0 or -ENOMEM. */
+int pipeline_follow_kernel(struct pipeline *pipeline);
+
+/* What is known of one process. Return: 0 or -ENOMEM. */
+int pipeline_fill_process(const struct pipeline *pipeline, const struct target *target,
+                          struct process_report *report);
 
 /* Overall remote share and convergence after a round. */
 void pipeline_close_round(struct pipeline *pipeline, uint64_t now, uint64_t cpu_nsec);

@@ -279,6 +279,15 @@ int topology_cpu_node(const struct topology *topology, int cpu)
     return cpu >= 0 && cpu < topology->n_cpu_ids ? topology->cpu_node[cpu] : -1;
 }
 
+unsigned topology_n_cpus(const struct topology *topology)
+{
+    unsigned n = 0;
+
+    for (int cpu = 0; topology && cpu < topology->n_cpu_ids; cpu++)
+        n += topology->cpu_node[cpu] >= 0;
+    return n;
+}
+
 static bool is_node_id(const struct topology *topology, int node)
 {
     return node >= 0 && node < topology->n_node_ids;

@@ -2,14 +2,17 @@
 /*
  * Attribute: who touches what, and where it lies. One `struct space` for each sampled address
  * space; below it VMAs (from /proc/PID/maps), ranges of evidence (2 MiB, only where samples fell)
- * and threads. All of it belongs to the loop thread; files and page queries are requests to lane 0.
+ * and threads. MAP_SHARED memory has its evidence below a `struct object`, which all who map it
+ * have in common. All of it belongs to the loop thread; files and page queries are requests to lane
+ * 0.
  */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
-#include <uthash.h>
 
+#include "numabd/autonuma.h"
+#include "numabd/benefit.h"
 #include "numabd/config.h"
 #include "numabd/discover.h"
 #include "numabd/host.h"
@@ -18,6 +21,7 @@
 #include "numabd/sample.h"
 #include "numabd/topology.h"
 #include "util/cleanup.h"
+#include "util/hash.h"
 #include "util/worker.h"
 
 /* Evidence is kept per 2 MiB: one huge page, and 512 base pages, the smallest batch worth a call.
@@ -29,23 +33,29 @@
  */
 #define GROUP_LEVELS 5
 /*
- * All ranges and groups of all spaces. Measured: 600 bytes each when used from one or two nodes (52
- * MiB), 780 from four, 1,140 from eight (98 MiB). Memory used densely has one group to three
- * ranges: evidence on 115 GiB, and by groups on far more. Where 2 MiB of each GiB are used, a range
- * has five groups: 15,000 ranges.
+ * The groups of 32 MiB stand for all their memory that has no range of its own (attribute/slabs.h).
  */
-#define RANGES_MAX 90112
+#define SLAB_LEVEL 1
+/*
+ * All ranges and groups of all spaces: the fine ones, of 2 and 8 MiB, and the coarse ones. Bytes
+ * each, measured: 450 when used from one node, 520 from two, 640 from four, 900 from eight; a slab
+ * that no sample fell into takes 360. Fine ones are for what is not decided yet: 63 GiB at a time.
+ * Coarse ones hold 1.5 TiB at a time, and the next part when that lies well.
+ */
+#define FINE_MAX 40960
+#define COARSE_MAX 65536
+#define RANGES_MAX (FINE_MAX + COARSE_MAX)
 
 /* Sums by node, sparse and unordered: most ranges are used from one or two nodes. */
 struct tally_entry {
+    double n;  /* samples (evidence) or pages (residency) */
+    float sec; /* CPU time of the samples */
     int node;
-    double n;   /* samples (evidence) or pages (residency) */
-    double sec; /* CPU time of the samples */
 };
 
 struct tally {
     struct tally_entry *entries;
-    size_t n_entries, cap;
+    uint32_t n_entries, cap;
 };
 
 /*
@@ -67,36 +77,74 @@ enum thread_policy {
 
 struct thread {
     pid_t tid;            /* key */
+    pid_t pid;            /* its process: of shared memory it is one of several */
     unsigned slot;        /* below mask_bits */
     uint32_t seen_window; /* of the slots: that of its last sample */
     enum thread_policy policy;
     bool is_new; /* not seen before the last round */
     uint64_t seen_nsec;
+    int node;        /* of its last sample */
+    double busy_sec; /* access-seconds, halved with each mask window */
     UT_hash_handle hh;
 };
 
 struct vma {
     uint64_t start, end; /* [start, end) */
     unsigned perms;      /* enum maps_perm */
+    uint32_t name;       /* offset in the names of its list */
     uint64_t offset;
     unsigned dev_major, dev_minor;
     uint64_t inode;
-    enum reason kind;   /* NONE, or why its kind of mapping is left alone */
-    enum reason policy; /* NONE, POLICY_UNKNOWN, or the policy that its owner gave it */
+    uint64_t ipc_ns;     /* of SysV memory, whose inode is a shmid: 1 where unknown; else 0 */
+    uint64_t n_mapped;   /* base pages in its page table when numa_maps was read last */
+    enum reason kind;    /* NONE, or why its kind of mapping is left alone */
+    enum reason policy;  /* NONE, POLICY_UNKNOWN, or the policy that its owner gave it */
+    uint64_t page_bytes; /* of hugetlb, once numa_maps was read; else 0 or the base page's */
 };
+
+/* Texts, one behind the other, each with a NUL (attribute/vma_names.h). */
+struct vma_names {
+    char *text;
+    size_t size, cap;
+};
+
+/* So many VMAs have one mark: of 65,530 there are 1,024, which are 8 KiB. */
+#define VMA_MARK_STEP 64
 
 struct vma_list {
     struct vma *items; /* ascending, disjoint */
     size_t n_items, cap;
+    struct vma_names names;
+    uint64_t *marks; /* [n_items / VMA_MARK_STEP] where the last VMA of each step ends; or NULL */
+};
+
+/* Where pages lie by VMA, as numa_maps told (attribute/vma_pages.h). */
+struct node_pages {
+    uint64_t n; /* base pages */
+    int node;
+};
+
+struct vma_pages_line {
+    uint64_t start; /* of its VMA */
+    uint32_t first; /* index of its nodes */
+    uint16_t n_nodes;
+    uint8_t page_shift; /* log2 of the page size in bytes; 0: not known */
+};
+
+struct vma_pages {
+    struct vma_pages_line *lines; /* ascending */
+    size_t n_lines, lines_cap;
+    struct node_pages *nodes;
+    size_t n_nodes, nodes_cap;
 };
 
 /* Which node a range's accesses come from, and how sure that is. */
 struct claim {
-    int node;            /* -1 = none */
-    unsigned n_passes;   /* windows in a row of fresh samples that passed for this node */
-    bool shared;         /* evidence says that no node dominates */
-    bool looks_shared;   /* most likely so, without a claim: a reason to show, never one to act */
-    uint64_t since_nsec; /* when the first of them passed */
+    uint64_t since_nsec;    /* when the first of its passes was */
+    int node;               /* -1 = none */
+    unsigned n_passes : 30; /* windows in a row of fresh samples that passed for this node */
+    bool shared : 1;        /* evidence says that no node dominates */
+    bool looks_shared : 1;  /* most likely so, without a claim: to show, never to act on */
 };
 
 struct range {
@@ -110,17 +158,24 @@ struct range {
     uint64_t residency_nsec; /* 0 = unknown */
     uint64_t sampled_nsec;   /* the last sample that was counted, and its thread */
     pid_t sampled_tid;
+    unsigned n_exact; /* since the last pass: samples whose thread and address are certain */
     struct thread_mask threads;     /* that used it in this mask window or the one before */
     struct thread_mask threads_now; /* in this one */
+    uint8_t rank;                   /* 0: of 2 MiB; 1 + level: a group */
     bool bound_thread; /* a thread with a policy of its own was among them, ever: its owner's */
-    bool filled;       /* a group: ranges that no sample fell into were made */
+    uint64_t filled;   /* a group: what no sample fell into was made up to here */
     uint64_t cool_down_nsec; /* no move before */
     uint64_t moved_nsec;     /* last move, 0 = never */
-    int moved_from;          /* node that most pages came from then */
+    int16_t moved_from;      /* node that most pages came from then */
+    int16_t observed_node;   /* where --observe would have moved it; -1 */
     unsigned n_returns;      /* moves back to moved_from in a row */
     unsigned n_refusals;
-    int observed_node; /* where --observe would have moved it; -1 */
-    bool moving;       /* a move was handed to a worker */
+    enum reason verdict; /* of the last decision about it; FEW_SAMPLES before the first */
+    uint8_t n_blind;     /* residency queries to come without a look at its page table */
+    unsigned moving;     /* requests to move (parts of) it that are with workers */
+    /* Of shared memory: who used it last; through whose page table it is moved (0: nobody's yet).
+     */
+    pid_t user_pid, through_pid;
     UT_hash_handle hh;
 };
 
@@ -132,12 +187,15 @@ struct space {
     struct vma_list vmas;
     struct range *ranges;
     struct range *groups[GROUP_LEVELS]; /* ranges that hold others: [0] 8 MiB ... [4] the VMA */
-    size_t n_groups;                    /* of them counted against RANGES_MAX */
+    size_t n_small, n_coarse;           /* of them counted so far: those of 8 MiB, and the others */
     struct thread *threads;
     unsigned n_threads; /* live ones, sampled or not */
     struct slots *slots;
     struct scans *scans;       /* passes over the VMAs, and their masks of threads */
     uint64_t mask_window_nsec; /* mask_window */
+    double min_share;          /* of the last round */
+    bool crowded;              /* it has many ranges for its memory: those hardly used go */
+    bool pressed;              /* the table's part for slabs is full: those that lie well go */
     pid_t pass_tid;            /* whose pass the last one was, where that matters */
     struct thread_mask own_policy, unknown_policy;
     /* Threads of unknown_policy that were seen before the last round: they had their time. */
@@ -146,39 +204,52 @@ struct space {
     /* /proc/PID/maps; its fd stays open: a read of 0 bytes means that the address space has gone */
     int maps_fd;
     bool maps_known, maps_wanted, maps_pending;
+    bool maps_taken; /* all of the last one: the same again tells nothing */
     uint64_t maps_nsec, maps_cost_nsec;
     /* numa_maps */
     bool policy_pending;
     uint64_t policy_nsec, policy_cost_nsec; /* asked last; what the last one cost */
+    unsigned policy_want;                   /* why it was asked (attribute/policy_turns.h) */
     uint64_t policy_read_nsec;              /* when the last one that holds was asked, 0 = never */
     bool totals_known;
     struct tally totals; /* resident pages by node, in base pages */
+    struct vma_pages pages;
     bool residency_pending;
+    bool no_pagemap; /* its page table cannot be looked at: all pages are asked for */
+    /* Shared memory that it maps waits for policies: of its threads, or of its VMAs. */
+    bool shared_claims, shared_policy_wanted;
     /* accesses with known residency since the remote share was last closed */
     double round_n, round_sec, round_remote_sec;
     double share_sec;                             /* access-seconds behind remote_permyriad */
     int remote_first_permyriad, remote_permyriad; /* -1 = unknown */
     uint64_t n_accesses, n_outside;
-    uint64_t sampled_nsec; /* last access */
+    uint64_t sampled_nsec; /* last access, and its thread */
+    pid_t sampled_tid;
+    struct autonuma autonuma; /* since the process was seen first */
     uint64_t moved_bytes;
     uint64_t moved_nsec; /* last move, 0 = never */
     unsigned n_planned;  /* in the last round: ranges to move, or new ones that only are observed */
     struct pace pace;
+    struct benefit benefit;
     bool memory_bound_known;
     double memory_bound;  /* share of its CPU time that waits for memory, where measured */
     uint64_t listed_addr; /* attribute_list_unsampled goes on here */
+    bool ranges_only;     /* shared memory: nothing but ranges moves, and gaps get ranges */
     bool stuck, denied;   /* requests are late; the kernel refuses moves: observe only */
     bool denied_said;     /* in the log */
     UT_hash_handle hh;
 };
 
 struct attribute;
+struct object;
+struct objects;
 struct scan_counts;
 
 struct attribute_options {
     const struct topology *topology;
     const struct host *host;
     struct worker_pool *pool;
+    struct discover *discover; /* who may lose shared memory; NULL: nobody */
 };
 
 /* What options point to stays the caller's and outlives the object. */
@@ -211,7 +282,20 @@ size_t attribute_list_unsampled(struct attribute *attribute, uint64_t now,
 
 struct space *attribute_find(const struct attribute *attribute, pid_t pid);
 struct space *attribute_spaces(const struct attribute *attribute);
+/* Shared memory that samples fell into (attribute/objects.h), for HASH_ITER(learned, ...). */
+struct object *attribute_objects(const struct attribute *attribute);
+struct object *attribute_find_object(const struct attribute *attribute, uint64_t id);
+/*
+ * A range (rank 0) or group by its place: an offset of an object (its id), or 0 and an address.
+ * NULL: it is no more.
+ */
+struct range *attribute_find_range(const struct attribute *attribute, pid_t pid, uint64_t object,
+                                   uint64_t start, unsigned rank);
+/* Why a VMA is left alone, or NONE. */
+enum reason attribute_vma_reason(const struct attribute *attribute, const struct vma *vma);
 struct range *space_find_range(const struct space *space, uint64_t start);
+/* The range (rank 0) or group around addr; NULL: there is none. */
+struct range *space_find_ranked(const struct space *space, uint64_t addr, unsigned rank);
 /*
  * The smallest range whose evidence may be acted on for this one: itself, or a group that holds it,
  * is confirmed, and that its own samples, if any, do not speak against. Else the range itself.
@@ -229,10 +313,32 @@ size_t attribute_n_groups(const struct attribute *attribute);
 uint64_t attribute_n_capped(const struct attribute *attribute);
 
 /* What the scan filter did so far (attribute/scans.h), also with processes that have gone. */
-void attribute_count_scans(const struct attribute *attribute, struct scan_counts *counts);
+void attribute_count_scans(struct attribute *attribute, struct scan_counts *counts);
+/* Where pages lie: what was asked of the kernel so far, for all spaces. */
+struct residency_counts {
+    uint64_t n_asked; /* addresses handed to move_pages */
+    uint64_t n_found; /* of those, with a node for an answer */
+    uint64_t n_scans; /* looks at page tables: PAGEMAP_SCAN calls */
+    bool no_pagemap;  /* this kernel has no PAGEMAP_SCAN */
+};
+
+const struct residency_counts *attribute_residency(const struct attribute *attribute);
+
+/* What was done to a process; to those that have gone where space is NULL. To be added to. */
+struct autonuma *attribute_autonuma(struct attribute *attribute, struct space *space);
+/* The same of all that are and were there. */
+void attribute_count_autonuma(struct attribute *attribute, struct autonuma *sum);
 /* Did the last pass let work through on the VMA that holds addr? */
 bool space_lets(const struct space *space, uint64_t addr);
+/* The same for a VMA of the space that was found already; NULL: no. */
+bool space_lets_vma(const struct space *space, const struct vma *vma);
 
-/* What was learned about a range's pages by a move: pages by node after it. */
-void space_apply_move(struct space *space, uint64_t start, const struct tally *before,
-                      const struct tally *after, uint64_t page_bytes, uint64_t now);
+/*
+ * What was learned by a move about pages from `start` on, of a range: by node, and after it.
+ * NULL: the range has
+ * gone (or was made anew while the move was out, maybe in another mapping, and learns nothing of
+ * it).
+ */
+void space_apply_move(struct space *space, uint64_t start, struct range *range,
+                      const struct tally *before, const struct tally *after, uint64_t page_bytes,
+                      uint64_t now);

@@ -40,6 +40,11 @@ struct rule {
     bool resolved;
 };
 
+enum kernel_balancing_wish {
+    KERNEL_BALANCING_PAUSE, /* while numabd balances the whole machine */
+    KERNEL_BALANCING_LEAVE,
+};
+
 struct rule_list {
     struct rule *rules;
     size_t n_rules, cap;
@@ -71,6 +76,7 @@ struct config {
     bool use_page_cache;          /* clean page cache counts as room; default yes */
     /* [migrate] */
     uint64_t migration_rate_bytes; /* per second and target node; default 1 GiB, 1 MiB to 1 TiB */
+    unsigned kernel_balancing;     /* enum kernel_balancing_wish; default pause */
     /* [include], [exclude], and whose soft-dirty bits may be cleared */
     struct rule_list include, exclude, write_fault;
 };
@@ -95,3 +101,6 @@ int config_resolve_users(struct config *config, const char *path, const char *ro
                          struct config_error *error);
 struct config *config_free(struct config *config);
 CLEANUP_DEFINE(struct config *, config_free)
+
+/* cpu_budget on a machine with so many CPUs, in CPU time per second. */
+double config_cpu_budget(const struct config *config, unsigned n_cpus);

@@ -39,39 +39,55 @@
 
 /* One range with what it belongs to. */
 struct candidate {
-    const struct target *target;
-    const struct space *space;
-    const struct vma *vma; /* NULL: no longer mapped */
+    const struct target *target; /* NULL for shared memory */
+    const struct space *space;   /* of shared memory: its offsets */
+    const struct vma *vma;       /* NULL: no longer mapped */
     const struct range *range;
     /* The range or group whose claim and rate count for it; NULL: its own. */
     const struct range *evidence;
+    uint64_t bytes; /* what of it may move: of a slab, the memory without ranges; 0: all */
+    /* Shared memory, else NULL, NULL and NONE; the window that it moves through, NULL: none yet; */
+    const struct object *object;
+    const struct window *through;
+    enum reason owned; /* NONE, or what the policies of its mappers say */
 };
 
 struct decide_env {
     const struct topology *topology;
     const struct config *config;
     bool observe; /* whatever the configuration says */
+    bool pressed; /* tasks have to reclaim memory: page cache is no room */
     const uint64_t
         *rate_bytes;     /* [n_node_ids] what may still be moved to each node in this round */
     double sec_per_byte; /* learned cost of a move */
     uint64_t now;
 };
 
-/* One range to one node. */
+/*
+ * One range, or what of a slab has no ranges of its own, to one node; of shared memory the part
+ * that one of its mappers maps.
+ */
 struct move {
     pid_t pid;
-    uint64_t start, end;
+    uint64_t start, end; /* addresses */
+    unsigned rank;       /* of the range */
+    uint64_t size;       /* what of it may move, in bytes */
     int node;
     double gain_sec; /* per second */
     double cost_sec; /* once */
     uint64_t bytes;  /* estimate of what lies elsewhere */
     bool observe;    /* decided, to be counted only */
+    uint64_t object; /* of shared memory: its id, and where its range begins there; 0 = private */
+    uint64_t offset;
+    size_t candidate; /* index */
 };
 
 struct plan {
     struct move *moves; /* by node, pid and address */
     size_t n_moves, cap;
     struct reason_counts reasons; /* one per candidate; NONE = planned */
+    enum reason *verdicts;        /* the same, by candidate */
+    size_t verdicts_cap;
 };
 
 /* Return: 0 or -ENOMEM. *plan must be empty or used before; it is overwritten. */

@@ -9,11 +9,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
-#include <uthash.h>
 
 #include "numabd/config.h"
 #include "numabd/reason.h"
 #include "numabd/topology.h"
+#include "util/hash.h"
 
 enum {
     DISCOVER_GONE = 1,   /* the process has ended */
@@ -105,6 +105,7 @@ struct target {
     struct pidref ref; /* PIDREF_NULL unless reason is NONE */
     enum reason reason;
     bool *mems_allowed; /* [n_node_ids] of the topology; NULL allows all */
+    bool closer;        /* judged by the rules although it may be small */
     bool large;         /* reached min_rss and did not fall below 3/4 of it since */
     unsigned seen_scan;
     uint64_t detail_nsec; /* when detail was read, 0 = not yet */
@@ -132,6 +133,18 @@ int discover_round(struct discover *discover, const struct config *config, uint6
  */
 #define DISCOVER_HINTS_MAX 64
 void discover_hint(struct discover *discover, pid_t pid);
+
+/*
+ * Its memory may be moved through others although it is small: from the next round on its details
+ * are read and the rules and its cpuset decide for it too; TOO_SMALL then says that nothing else
+ * stands against it.
+ */
+void discover_look_closer(struct discover *discover, pid_t pid);
+/* Is TOO_SMALL all there is to say about it? */
+bool target_is_only_small(const struct target *target);
+
+/* What the process may use has changed, as the kernel says: it is judged anew in the next round. */
+void discover_recheck(struct discover *discover, pid_t pid);
 
 /* After a reload: the rules are applied anew to all known processes at the next round. */
 void discover_reset(struct discover *discover);

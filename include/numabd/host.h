@@ -11,6 +11,7 @@
 #include <sys/uio.h>
 
 #include "util/nsec.h"
+#include "util/page_scan.h"
 
 enum {
     HOST_DECLINED =
@@ -68,6 +69,13 @@ struct host_ops {
                           size_t size);
     ssize_t (*pwrite_file)(void *self, const char *path, int *fdp, uint64_t offset, const void *buf,
                            size_t size);
+    /*
+     * PAGEMAP_SCAN of a process (util/page_scan.h). *fdp: its pagemap, opened at the first call
+     * (-1); it stays open and with that address space, and the caller closes it. NULL: not
+     * supported (call through the function below). Return: as page_scan_fd; opening it gives
+     * -EACCES or -EPERM for a process that may not be read.
+     */
+    long (*scan_pages)(void *self, pid_t pid, int *fdp, struct page_scan *scan);
 };
 
 struct host {
@@ -87,6 +95,7 @@ ssize_t host_pread(const struct host *host, const char *path, int *fdp, uint64_t
                    size_t size);
 ssize_t host_pwrite(const struct host *host, const char *path, int *fdp, uint64_t offset,
                     const void *buf, size_t size);
+long host_scan_pages(const struct host *host, pid_t pid, int *fdp, struct page_scan *scan);
 
 /* The live machine. */
 struct host host_live(void);

@@ -26,6 +26,7 @@
  */
 struct ledger {
     uint64_t n_tried, n_moved, n_failed;
+    uint64_t n_asked;  /* times that a page's place was asked for */
     uint64_t n_absent; /* gone before they could move (unmapped, swapped out) */
     struct {
         int error;  /* positive errno; EAGAIN where the kernel gave up without a status */
@@ -37,9 +38,12 @@ struct ledger {
 void ledger_fail(struct ledger *ledger, int error, uint64_t n);
 void ledger_merge(struct ledger *to, const struct ledger *from);
 
-/* One range of an outcome. */
+/* One range of an outcome, or a part of a slab. */
 struct moved_range {
-    uint64_t start, end;
+    uint64_t start, end; /* addresses */
+    unsigned rank;       /* of the range that it is or belongs to */
+    uint64_t object;     /* shared memory, and its range there, as in struct move; else 0 */
+    uint64_t offset;
     uint64_t n_failed;
     struct tally before, after; /* pages by node, absent pages left out */
 };
@@ -49,6 +53,8 @@ struct outcome {
     uint64_t start_ticks;
     uint64_t generation; /* of the space that the plan was made for */
     int node;
+    bool shared;    /* of objects: moved for all their mappers */
+    bool recalled;  /* before it began: nothing was done */
     bool gone;      /* the process ended or executed another program: nothing (more) was done */
     int call_error; /* positive errno of a refused call, 0 = none */
     struct ledger ledger;
@@ -79,6 +85,12 @@ CLEANUP_DEFINE(struct migrate *, migrate_free)
  */
 int migrate_submit(struct migrate *migrate, const struct plan *plan,
                    const struct discover *discover, struct attribute *attribute);
+
+/*
+ * What was decided no longer holds (another configuration, a pause): requests that wait are taken
+ * back, with an outcome each; those that run may end.
+ */
+void migrate_recall(struct migrate *migrate);
 
 /* Bytes that may be moved to each node now: rate * interval less what is still queued. */
 void migrate_allowance(const struct migrate *migrate, const struct config *config,

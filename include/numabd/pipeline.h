@@ -54,6 +54,14 @@ struct sample_filter pipeline_filter(struct pipeline *pipeline);
 void pipeline_set_sampler(struct pipeline *pipeline, struct sampler *sampler);
 /* Something about the machine stands against balancing: `why`, for good. */
 void pipeline_set_idle(struct pipeline *pipeline, const char *why);
+/*
+ * The journal of changes outside numabd (the caller's, outlives the pipeline): with it
+ * kernel.numa_balancing may be paused.
+ */
+struct undo;
+void pipeline_set_undo(struct pipeline *pipeline, struct undo *undo);
+/* Puts back what was changed. Return: how much could not be. */
+size_t pipeline_undo(struct pipeline *pipeline);
 bool pipeline_is_barred(const struct pipeline *pipeline);
 /* Barred, or no source sees who accesses memory at the moment. */
 bool pipeline_is_idle(const struct pipeline *pipeline);
@@ -80,6 +88,12 @@ const struct plan *pipeline_plan(const struct pipeline *pipeline);
 void pipeline_commit(struct pipeline *pipeline, struct config *config);
 const struct config *pipeline_config(const struct pipeline *pipeline);
 
+/*
+ * Somebody wants nothing to be moved until he says otherwise: what waits is taken back, and the
+ * rest goes on as with `observe`. A reload does not end it.
+ */
+void pipeline_hold(struct pipeline *pipeline, bool held);
+
 /* A request to this process is late; one that was late has returned. */
 void pipeline_on_late(struct pipeline *pipeline, pid_t pid, const char *name);
 void pipeline_on_returned(struct pipeline *pipeline, pid_t pid);
@@ -92,4 +106,6 @@ void pipeline_describe_source(const struct pipeline *pipeline, const char *name,
 
 /* Reports, as report.h says. */
 int pipeline_status(const struct pipeline *pipeline, uint64_t now, struct status_report *report);
+int pipeline_vmas(const struct pipeline *pipeline, uid_t uid, const struct vmas_query *query,
+                  uint64_t now, struct vmas_page *page);
 int pipeline_processes(const struct pipeline *pipeline, uid_t uid, struct process_reports *reports);

@@ -40,12 +40,15 @@
     X(LOCAL, "local", "already where its threads run")                                             \
     X(RESIDENCY_UNKNOWN, "residency_unknown", "where its pages lie was not read yet")              \
     X(NO_GAIN, "no_gain", "moving costs more than it gains")                                       \
+    X(NO_BENEFIT, "no_benefit", "moving its memory did the process no good")                       \
     X(NO_ROOM, "no_room", "the target node has no room above its headroom")                        \
     X(COOL_DOWN, "cool_down", "moved a few rounds ago")                                            \
     X(RATE_LIMIT, "rate_limit", "the migration rate of the target node is spent")                  \
     X(THREAD_POLICY, "thread_policy", "used by a thread with a memory policy of its own")          \
     X(NOT_ALLOWED, "not_allowed", "the target node is outside its cpuset")                         \
-    X(REFUSED, "refused", "the kernel refused its pages lately")
+    X(REFUSED, "refused", "the kernel refused its pages lately")                                   \
+    X(SHARED_OUT_OF_SCOPE, "shared_out_of_scope", "a process that must be left alone maps it too") \
+    X(MAPPERS_UNKNOWN, "mappers_unknown", "which other processes map it was not read yet")
 
 enum reason {
 #define X(constant, name, text) REASON_##constant,

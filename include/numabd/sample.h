@@ -48,11 +48,26 @@ struct access {
     enum access_locality locality;
 };
 
+/* What a source did to a process's pages. */
+struct access_work {
+    uint64_t n_armed;  /* base pages set up to show their next use */
+    uint64_t n_faults; /* page faults caused that are not handed over as accesses */
+};
+
 /* Where accesses go; called in the loop thread. */
 struct access_sink {
     void (*push)(void *userdata, const struct access *accesses, size_t n);
     void *userdata;
+    /* NULL: not counted (call through access_sink_work). */
+    void (*work)(void *userdata, pid_t pid, const struct access_work *work);
 };
+
+static inline void access_sink_work(const struct access_sink *sink, pid_t pid,
+                                    const struct access_work *work)
+{
+    if (sink->work)
+        sink->work(sink->userdata, pid, work);
+}
 
 /* Which processes are sampled; asked before anything of a sample is decoded or kept. */
 struct sample_filter {
@@ -93,12 +108,20 @@ struct sample_round {
     size_t n_targets;
     const struct sample_range *ranges; /* by pid, then ascending */
     size_t n_ranges;
+    /* What sources that are not paid by the rate may cost; both are 0 or more. */
+    double sampling_budget; /* share of a target's CPU time */
+    double cpu_budget;      /* numabd's own CPU time per second, for all it does */
 };
 
 enum {
     /* Reason filled in: call, errno, what to change; one line. */
     SOURCE_UNAVAILABLE = 1,
     SOURCE_UNMEASURED, /* nothing can be said (yet) */
+};
+
+struct cpu_use {
+    double memory_bound; /* share of the time that waits for memory, 0 to 1 */
+    double cpi;          /* cycles per instruction, above 0 */
 };
 
 struct source_reason {
@@ -121,10 +144,16 @@ struct source_ops {
      */
     void (*describe)(void *self, char *text, size_t size);
     /*
-     * The share of the target's CPU time that waits for memory, 0 to 1, since the last call for it.
-     * NULL: not measured. Return: 0 or SOURCE_UNMEASURED (share untouched).
+     * Does it go on without something that it should have, so that some targets are seen worse or
+     * not at all? The reason is then filled in, as for SOURCE_UNAVAILABLE; the sampler says once
+     * that it began, and that it ended. NULL: never.
      */
-    int (*memory_bound)(void *self, const struct sample_target *target, double *sharep);
+    bool (*lacks)(void *self, struct source_reason *reason);
+    /*
+     * How the target used its CPU time since the last call for it. NULL: not measured.
+     * Return: 0 or SOURCE_UNMEASURED (*use untouched).
+     */
+    int (*measure)(void *self, const struct sample_target *target, struct cpu_use *use);
     void (*free)(void *self);
 };
 

@@ -87,9 +87,9 @@ void sampler_configure(struct sampler *sampler, const struct config *config);
 /* Tells the sources; drops and retries. Return: 0 or a negative errno. */
 int sampler_round(struct sampler *sampler, const struct sample_round *round);
 
-/* As source_ops.memory_bound, of the first source that can measure it. */
-int sampler_memory_bound(const struct sampler *sampler, const struct sample_target *target,
-                         double *sharep);
+/* As source_ops.measure, of the first source that can. */
+int sampler_measure(const struct sampler *sampler, const struct sample_target *target,
+                    struct cpu_use *use);
 
 /* State of kind `i`. */
 size_t sampler_n_kinds(const struct sampler *sampler);

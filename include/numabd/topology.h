@@ -72,6 +72,8 @@ int topology_read_room(struct topology *topology, const char *root);
 /* The node of a CPU, -1 when unknown (any int is a valid argument). */
 int topology_cpu_node(const struct topology *topology, int cpu);
 
+/* CPUs that are online; 0 for NULL. */
+unsigned topology_n_cpus(const struct topology *topology);
 /* SLIT distance, TOPOLOGY_UNREACHABLE for nodes that are not online (any int is valid). */
 unsigned topology_distance(const struct topology *topology, int from, int to);
 

@@ -40,7 +40,7 @@ int heat_add(struct space *space, uint64_t addr, bool may_grow, bool *madep)
     range_bounds(vma, addr, &start, &end);
     if (space_find_range(space, start) || !passed_group(space, vma, addr))
         return 0;
-    if (!range_insert(&space->ranges, start, end))
+    if (!range_insert(&space->ranges, start, end, 0))
         return -ENOMEM;
     *madep = true;
     return 0;

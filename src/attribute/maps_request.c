@@ -7,7 +7,9 @@
 #include "util/procfs.h"
 
 /* maps of 65,530 VMAs takes some 50 ms to print; beyond this the mmap_lock is not to be had. */
-#define MAPS_TIMEOUT (5 * NSEC_PER_SEC)
+#define MAPS_TIMEOUT_BASE (5 * NSEC_PER_SEC)
+/* Seen: 1 us a VMA to print and read; ten times that for as many as there were last time. */
+#define MAPS_TIMEOUT_PER_VMA 10000
 
 int maps_request_new(struct maps_request **requestp, struct space *space, const struct host *host,
                      const struct work_ops *ops, void *owner)
@@ -17,7 +19,10 @@ int maps_request_new(struct maps_request **requestp, struct space *space, const 
     if (!maps)
         return -ENOMEM;
     maps->request = (struct request){
-        .work = {.ops = ops, .pid = space->pid, .owner = owner, .timeout_nsec = MAPS_TIMEOUT},
+        .work = {.ops = ops,
+                 .pid = space->pid,
+                 .owner = owner,
+                 .timeout_nsec = MAPS_TIMEOUT_BASE + space->vmas.n_items * MAPS_TIMEOUT_PER_VMA},
         .host = *host,
         .pid = space->pid,
         .generation = space->generation,
@@ -43,6 +48,7 @@ void maps_request_run(struct work *work)
     maps->request.r = host->ops->read_maps(host->self, maps->request.pid, &maps->fd, &text, &size);
     if (!maps->request.r)
         maps->request.r = vma_list_parse(&maps->vmas, text, size);
+    vma_list_set_ipc_ns(&maps->vmas, host, maps->request.pid);
     maps->request.cpu_nsec = host_cpu_nsec(host) - cpu;
 }
 

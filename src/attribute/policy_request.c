@@ -17,6 +17,8 @@
 #define POLICY_TIMEOUT_BASE (5 * NSEC_PER_SEC)
 /* Seen: 70 ns a page on a quiet host; ten times that is late. */
 #define POLICY_TIMEOUT_PER_PAGE 700
+/* Seen: 2.3 us a VMA, of 65,530 with two pages each; ten times that. */
+#define POLICY_TIMEOUT_PER_VMA 23000
 /* The longest policy word, node list and address fit many times over. */
 #define THREAD_HEAD_BYTES 1024
 
@@ -36,12 +38,18 @@ static int policy_request_take_threads(struct policy_request *policy, struct spa
     return 0;
 }
 
+/* What the whole file may take at most. */
+static uint64_t policy_timeout(const struct space *space, uint64_t page_bytes)
+{
+    return POLICY_TIMEOUT_BASE + space->rss_bytes / page_bytes * POLICY_TIMEOUT_PER_PAGE +
+           space->vmas.n_items * POLICY_TIMEOUT_PER_VMA;
+}
+
 int policy_request_new(struct policy_request **requestp, struct space *space,
                        const struct host *host, bool with_process, const struct work_ops *ops,
                        void *owner)
 {
     struct policy_request *policy = calloc(1, sizeof *policy);
-    uint64_t pages = space->rss_bytes / host->page_bytes;
 
     if (!policy)
         return -ENOMEM;
@@ -49,7 +57,7 @@ int policy_request_new(struct policy_request **requestp, struct space *space,
         .work = {.ops = ops,
                  .pid = space->pid,
                  .owner = owner,
-                 .timeout_nsec = POLICY_TIMEOUT_BASE + pages * POLICY_TIMEOUT_PER_PAGE},
+                 .timeout_nsec = policy_timeout(space, host->page_bytes)},
         .host = *host,
         .pid = space->pid,
         .generation = space->generation,
@@ -63,7 +71,7 @@ int policy_request_new(struct policy_request **requestp, struct space *space,
     return 0;
 }
 
-static enum reason reason_of_policy(const struct numa_maps_entry *entry)
+enum reason policy_reason(const struct numa_maps_entry *entry)
 {
     static const enum reason reasons[] = {
         [POLICY_DEFAULT] = REASON_NONE,       [POLICY_BIND] = REASON_BIND,
@@ -90,11 +98,14 @@ static int policy_take_line(struct policy_request *policy, const struct numa_map
     if (ARRAY_RESERVE(policy->entries, policy->cap, policy->n_entries + 1) < 0)
         return -ENOMEM;
     policy->entries[policy->n_entries++] =
-        (struct policy_entry){.start = entry->start, .reason = reason_of_policy(entry)};
+        (struct policy_entry){.start = entry->start,
+                              .reason = policy_reason(entry),
+                              .page_bytes = entry->page_bytes,
+                              .n_mapped = (uint64_t)(tally_total_n(line) * base_pages)};
     for (size_t i = 0; i < line->n_entries; i++)
         if (tally_add(&policy->totals, line->entries[i].node, line->entries[i].n * base_pages, 0))
             return -ENOMEM;
-    return 0;
+    return vma_pages_add(&policy->pages, entry->start, entry->page_bytes, base_pages, line);
 }
 
 static int policy_parse(struct policy_request *policy, const char *text, size_t size)
@@ -189,6 +200,7 @@ void policy_request_free(struct work *work)
     free(policy->tids);
     free(policy->thread_policies);
     tally_deinit(&policy->totals);
+    vma_pages_deinit(&policy->pages);
     free(policy);
 }
 
@@ -217,6 +229,8 @@ static bool policy_apply_vma(const struct policy_request *policy, size_t *ip, st
     if (i + 1 < policy->n_entries && policy->entries[i + 1].start < vma->end)
         return false;
     vma->policy = policy->entries[i].reason;
+    vma->n_mapped = policy->entries[i].n_mapped;
+    vma->page_bytes = policy->entries[i].page_bytes;
     return true;
 }
 

@@ -11,8 +11,6 @@
 
 #include "attribute/thread_mask.h"
 
-/* Who goes back within the longest horizon (decide.h) bounces. */
-#define RETURN_NSEC (600 * NSEC_PER_SEC)
 #define HALF_LIFE_ROUNDS 2.0
 #define HALF_LIFE_SAMPLES 32.0
 #define HALF_LIFE_MAX_SEC 60.0
@@ -73,8 +71,10 @@ int range_add(struct range *range, const struct access *access, int node, unsign
 
     if (r < 0)
         return r;
+    range->n_exact += n > 0 && access->source == ACCESS_SOURCE_WRITE_FAULT;
     range->sampled_nsec = access->when_nsec;
     range->sampled_tid = access->tid;
+    range->user_pid = access->pid;
     thread_mask_set(&range->threads, slot);
     thread_mask_set(&range->threads_now, slot);
     r = tally_add(&range->history, node, n, access->weight_sec);
@@ -103,14 +103,23 @@ static void claim_pass(struct claim *claim, int node, uint64_t now)
     claim->shared = false;
 }
 
+/* Does a certain source say that a single thread uses it, and does no memory say otherwise? */
+static bool range_has_one_user(const struct range *range, int node)
+{
+    double others = tally_total_n(&range->history) - tally_n(&range->history, node);
+
+    return range->n_exact >= CLAIM_EXACT && thread_mask_count(&range->threads) == 1 && others < 0.5;
+}
+
 static void claim_judge(struct range *range, double min_share, uint64_t now)
 {
     double total = tally_total_n(&range->window);
     int best = tally_best(&range->window);
     double hits = tally_n(&range->window, best);
 
-    if (wilson_lower(hits, total, CLAIM_Z) > min_share) {
+    if (wilson_lower(hits, total, CLAIM_Z) > min_share || range_has_one_user(range, best)) {
         claim_pass(&range->claim, best, now);
+        range->n_exact = 0;
         tally_clear(&range->window);
         tally_clear(&range->history);
         return;
@@ -189,16 +198,30 @@ struct range range_view(const struct range *range, const struct range *evidence)
     return view;
 }
 
+bool range_moved_lately(const struct range *range, uint64_t now)
+{
+    return range->moved_nsec && now - range->moved_nsec < RETURN_NSEC;
+}
+
 void range_note_move(struct range *range, int from, int to, uint64_t now)
 {
-    bool lately = range->moved_nsec && now - range->moved_nsec < RETURN_NSEC;
-
-    if (!lately)
+    if (!range_moved_lately(range, now))
         range->n_returns = 0;
-    else if (to == range->moved_from)
-        range->n_returns++;
-    range->moved_from = from;
+    else if (to == range->moved_from || range->n_returns)
+        range->n_returns++; /* once it bounced, a third node is no better */
+    range->moved_from = (int16_t)from;
     range->moved_nsec = now;
+}
+
+void range_hand_over(const struct range *from, struct range *to)
+{
+    if (from->moved_nsec <= to->moved_nsec)
+        return;
+    to->moved_nsec = from->moved_nsec;
+    to->moved_from = from->moved_from;
+    to->n_returns = from->n_returns;
+    if (from->cool_down_nsec > to->cool_down_nsec)
+        to->cool_down_nsec = from->cool_down_nsec;
 }
 
 double range_rate(const struct range *range, int node)

@@ -9,6 +9,13 @@
 /* Width of the bound: one false pass in about 700 windows of an evenly shared range. */
 #define CLAIM_Z 3.0
 /*
+ * So many samples of a source that is certain of thread and address (write_fault: one fault for
+ * each 2 MiB of a huge page and window, so that 14 take as many seconds) pass too, if nothing
+ * remembered speaks of another thread. In memory that two threads write evenly, the two passes are
+ * wrong once in 2^9.
+ */
+#define CLAIM_EXACT 5
+/*
  * The same for calling a range shared before CLAIM_Z is sure of it, which takes 220 samples of even
  * use; with 2 it takes 97. That is only a label: it neither moves anything nor ends a claim, and is
  * judged anew in each round, so that one wrong judgement in 40 does no harm.
@@ -33,11 +40,12 @@ int range_add(struct range *range, const struct access *access, int node, unsign
 
 /*
  * Ends a round of `elapsed_sec`. When the lower Wilson bound of the busiest node's share of the
- * window exceeds min_share, that is one pass for the claim and the window starts afresh; else the
- * window decays with a half-life of two rounds or the time for 32 samples, at most 60 s. A claim
- * ends when another node passes, or when the upper bound of its own share falls below min_share
- * (the range is then shared). A range without a claim looks shared as long as that bound, with
- * LOOKS_SHARED_Z, is below min_share for every node in its history.
+ * window exceeds min_share, that is one pass for the claim and the window starts afresh;
+ * CLAIM_EXACT certain samples of one thread pass too. Else the window decays with a half-life of
+ * two rounds or the time for 32 samples, at most 60 s. A claim ends when another node passes, or
+ * when the upper bound of its own share falls below min_share (the range is then shared). A range
+ * without a claim looks shared as long as that bound, with LOOKS_SHARED_Z, is below min_share for
+ * every node in its history.
  */
 void range_close_round(struct range *range, double min_share, double elapsed_sec, uint64_t now);
 
@@ -59,8 +67,18 @@ bool range_agrees(const struct range *range, int node, double min_share);
  */
 struct range range_view(const struct range *range, const struct range *evidence);
 
+/* Who goes back within the longest horizon (decide.h) bounces. */
+#define RETURN_NSEC (600 * NSEC_PER_SEC)
+bool range_moved_lately(const struct range *range, uint64_t now);
 /* Its pages moved from a node to another: counts moves back and forth. */
 void range_note_move(struct range *range, int from, int to, uint64_t now);
+
+/*
+ * A range is forgotten, and its memory left to what holds it, or made inside of that: `to` takes
+ * over when memory of `from` moved last, and from where, if that was later than its own, so that
+ * what moves back and forth is known either way.
+ */
+void range_hand_over(const struct range *from, struct range *to);
 
 /* Access-seconds per second from the node. */
 double range_rate(const struct range *range, int node);

@@ -98,16 +98,19 @@ static enum scan_verdict judge_rfc4(const struct scan_state *state, const struct
     return SCAN_INACTIVE;
 }
 
+bool scan_filter_starves(const struct scan_pass *pass, int64_t complete_pass, unsigned n_threads)
+{
+    return pass->number - (n_threads ? n_threads : 1) > complete_pass;
+}
+
 static enum scan_verdict judge_users(const struct scan_pass *pass, const struct scan_state *state,
                                      const struct scan_who *who)
 {
-    int64_t n_threads = who->n_threads ? who->n_threads : 1;
-
     if (recent_has_any(&state->recent, who->bits))
         return SCAN_ACTIVE;
     if (state->begun)
         return SCAN_UNFINISHED;
-    if (pass->number > state->complete_pass + n_threads)
+    if (scan_filter_starves(pass, state->complete_pass, who->n_threads))
         return SCAN_STARVED;
     return SCAN_INACTIVE;
 }
@@ -137,6 +140,11 @@ enum scan_verdict scan_filter_judge(const struct scan_filter *filter, const stru
     if (filter->kind == SCAN_FILTER_RFC4)
         return judge_rfc4(state, who);
     return judge_users(pass, state, who);
+}
+
+bool scan_state_rests(const struct scan_state *state, enum scan_verdict verdict)
+{
+    return !state->recent.words && (state->kind != REASON_NONE || verdict == SCAN_INACTIVE);
 }
 
 void scan_pass_count(struct scan_pass *pass, enum scan_verdict verdict)

@@ -108,6 +108,13 @@ enum scan_verdict scan_filter_judge(const struct scan_filter *filter, const stru
                                     const struct scan_state *state, const struct scan_who *who,
                                     uint64_t now);
 
+/*
+ * Will the verdict stay what it is until a thread uses the VMA, or until it starves, which is not
+ * before a pass `n_threads` behind its last complete one?
+ */
+bool scan_state_rests(const struct scan_state *state, enum scan_verdict verdict);
+bool scan_filter_starves(const struct scan_pass *pass, int64_t complete_pass, unsigned n_threads);
+
 /* Counts a verdict; ends the pass: the next one begins. */
 void scan_pass_count(struct scan_pass *pass, enum scan_verdict verdict);
 void scan_pass_end(struct scan_pass *pass);

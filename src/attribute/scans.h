@@ -9,6 +9,9 @@ struct vma_scan {
     struct scan_state state;
     enum scan_verdict verdict; /* of the last pass */
     bool left_over;            /* this pass has no budget for the rest of it */
+    uint64_t finished_nsec;    /* when the last pass began that scanned all of it; 0: none */
+    uint64_t moved_bytes;      /* of the VMA; goes on where its start stays */
+    bool watched;              /* in scans.watched; else its verdict holds until it is woken */
 };
 
 struct scan_counts {
@@ -24,7 +27,12 @@ struct scans {
     unsigned n_words;       /* of the masks */
     struct vma_scan *items; /* [n_items] in the order of the VMAs */
     size_t n_items;         /* as many as VMAs; 0 where memory was short: all are let through */
+    uint32_t *watched;      /* [n_watched] of n_items: those that a pass looks at, in no order */
+    size_t n_watched;
+    size_t n_resting[SCAN_VERDICT_COUNT]; /* the others, by verdict */
+    int64_t oldest_pass;                  /* no complete_pass of the others is older */
     struct scan_pass pass;
+    uint64_t pass_nsec; /* when it began */
     struct scan_counts counts;
 };
 
@@ -45,6 +53,9 @@ void scans_follow(struct scans *scans, const struct vma_list *before, const stru
 
 /* A thread used the VMA with this index; is its slot shared? Return: 0 or -ENOMEM. */
 int scans_note(struct scans *scans, size_t index, pid_t tid, unsigned slot, bool shared);
+
+/* So much of the VMA with this index was moved. */
+void scans_note_moved(struct scans *scans, size_t index, uint64_t moved_bytes);
 
 /* The next mask window begins. */
 void scans_rotate(struct scans *scans);

@@ -11,6 +11,7 @@
 #include "attribute/slots.h"
 #include "attribute/space.h"
 #include "attribute/threads.h"
+#include "attribute/vma_pages.h"
 #include "attribute/vmas.h"
 
 static bool space_has_filter(const struct space *space, enum scan_filter_kind kind, unsigned bits)
@@ -71,6 +72,22 @@ int space_note_user(struct space *space, const struct vma *vma, const struct thr
                       slots_is_shared(space->slots, thread->slot));
 }
 
+void space_note_moved(struct space *space, uint64_t addr, const struct tally *before,
+                      const struct tally *after, uint64_t moved_bytes)
+{
+    const struct vma *vma = space_find_vma(space, addr);
+
+    if (!vma)
+        return;
+    vma_pages_move(&space->pages, vma->start, before, after);
+    scans_note_moved(space->scans, index_of(space, vma), moved_bytes);
+}
+
+const struct vma_scan *space_scan_of(const struct space *space, size_t index)
+{
+    return index < space->scans->n_items ? &space->scans->items[index] : NULL;
+}
+
 void space_rotate_masks(struct space *space)
 {
     struct range *range, *next;
@@ -80,6 +97,7 @@ void space_rotate_masks(struct space *space)
     groups_rotate_masks(space->groups);
     scans_rotate(space->scans);
     slots_rotate(space->slots);
+    threads_rotate(space);
 }
 
 /* The bit of the thread whose pass it is, in turns; none where no thread is at work. */
@@ -120,9 +138,12 @@ void space_end_pass(struct space *space)
     scans_end_pass(space->scans, &space->vmas);
 }
 
+bool space_lets_vma(const struct space *space, const struct vma *vma)
+{
+    return vma && scans_lets(space->scans, index_of(space, vma));
+}
+
 bool space_lets(const struct space *space, uint64_t addr)
 {
-    const struct vma *vma = space_find_vma(space, addr);
-
-    return vma && scans_lets(space->scans, index_of(space, vma));
+    return space_lets_vma(space, space_find_vma(space, addr));
 }

@@ -5,6 +5,8 @@
 #include "attribute/scan_filter.h"
 #include "numabd/attribute.h"
 
+struct vma_scan;
+
 /* mask_window until the configuration is known: Linux' VMA_PID_RESET_PERIOD. */
 #define MASK_WINDOW_NSEC (4 * NSEC_PER_SEC)
 
@@ -20,6 +22,13 @@ void space_forget_scans(struct space *space);
 
 /* The thread used the VMA. Return: 0 or -ENOMEM. */
 int space_note_user(struct space *space, const struct vma *vma, const struct thread *thread);
+
+/* Pages of the VMA that holds addr moved. */
+void space_note_moved(struct space *space, uint64_t addr, const struct tally *before,
+                      const struct tally *after, uint64_t moved_bytes);
+
+/* What is known beside its scans of the VMA with this index; NULL: nothing. */
+const struct vma_scan *space_scan_of(const struct space *space, size_t index);
 
 /* A mask window ends. */
 void space_rotate_masks(struct space *space);

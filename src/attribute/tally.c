@@ -2,12 +2,8 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
-
-#include "util/array.h"
-
-/* Each range has four tallies, and most are used from one or two nodes. */
-#define FIRST_ENTRIES 2
 
 void tally_deinit(struct tally *tally)
 {
@@ -23,14 +19,21 @@ static struct tally_entry *tally_find(const struct tally *tally, int node)
     return NULL;
 }
 
-static int tally_reserve(struct tally *tally, size_t need)
+/* Each range has four tallies, and most are used from one node: room for one entry first. */
+static int tally_reserve(struct tally *tally, uint32_t need)
 {
-    if (tally->cap || !need || need > FIRST_ENTRIES)
-        return ARRAY_RESERVE(tally->entries, tally->cap, need);
-    tally->entries = malloc(FIRST_ENTRIES * sizeof *tally->entries);
-    if (!tally->entries)
+    struct tally_entry *entries;
+    uint32_t cap = tally->cap ? tally->cap : 1;
+
+    if (need <= tally->cap)
+        return 0;
+    while (cap < need)
+        cap *= 2;
+    entries = realloc(tally->entries, cap * sizeof *entries);
+    if (!entries)
         return -ENOMEM;
-    tally->cap = FIRST_ENTRIES;
+    tally->entries = entries;
+    tally->cap = cap;
     return 0;
 }
 
@@ -47,7 +50,7 @@ int tally_add(struct tally *tally, int node, double n, double sec)
         *entry = (struct tally_entry){.node = node};
     }
     entry->n += n;
-    entry->sec += sec;
+    entry->sec += (float)sec;
     return 0;
 }
 
@@ -60,7 +63,7 @@ void tally_scale(struct tally *tally, double factor)
 {
     for (size_t i = 0; i < tally->n_entries; i++) {
         tally->entries[i].n *= factor;
-        tally->entries[i].sec *= factor;
+        tally->entries[i].sec *= (float)factor;
     }
 }
 

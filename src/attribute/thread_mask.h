@@ -22,3 +22,12 @@ static inline bool thread_mask_overlaps(const struct thread_mask *a, const struc
             return true;
     return false;
 }
+
+static inline unsigned thread_mask_count(const struct thread_mask *mask)
+{
+    unsigned n = 0;
+
+    for (size_t i = 0; i < THREAD_MASK_BITS / 64; i++)
+        n += (unsigned)__builtin_popcountll(mask->words[i]);
+    return n;
+}

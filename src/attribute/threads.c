@@ -36,8 +36,10 @@ struct thread *threads_note(struct space *space, const struct access *access)
         if (!thread)
             return NULL;
         thread->tid = access->tid;
+        thread->pid = access->pid;
         threads_add(space, thread);
     }
+    thread->busy_sec += access->weight_sec;
     thread->seen_nsec = access->when_nsec;
     thread->seen_window = space->slots->window;
     slots_note(space->slots, thread->slot);
@@ -52,6 +54,14 @@ void threads_drop(struct space *space)
         threads_remove(space, thread);
     space->own_policy = space->unknown_policy = (struct thread_mask){0};
     space->overdue_policy = (struct thread_mask){0};
+}
+
+void threads_rotate(struct space *space)
+{
+    struct thread *thread, *next;
+
+    HASH_ITER (hh, space->threads, thread, next)
+        thread->busy_sec /= 2;
 }
 
 static void threads_forget(struct space *space, uint64_t now)

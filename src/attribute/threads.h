@@ -13,6 +13,9 @@ struct thread *threads_note(struct space *space, const struct access *access);
 /* All of them, and what is known of their policies. */
 void threads_drop(struct space *space);
 
+/* A mask window ends. */
+void threads_rotate(struct space *space);
+
 /* A round ends: those not sampled for long are forgotten; they are looked at anew if they wake. */
 void threads_close_round(struct space *space, uint64_t now);
 

@@ -159,3 +159,14 @@ int client_call(struct client *client, const char *method, sd_bus_message **repl
     sd_bus_error_free(&error);
     return r;
 }
+
+int client_call_vmas(struct client *client, pid_t pid, uint64_t from, sd_bus_message **replyp)
+{
+    sd_bus_error error = SD_BUS_ERROR_NULL;
+    int r = sd_bus_call_method(client->bus, "org.numabd", "/org/numabd", "org.numabd", "Vmas",
+                               &error, replyp, "it", pid, from);
+
+    r = r < 0 ? fail_to_call(client, r, &error) : 0;
+    sd_bus_error_free(&error);
+    return r;
+}

@@ -30,3 +30,5 @@ void client_deinit(struct client *client);
  * Return: 0, or one of the above with client->message filled.
  */
 int client_call(struct client *client, const char *method, sd_bus_message **replyp);
+/* The same for Vmas of the process, from the address `from` on. */
+int client_call_vmas(struct client *client, pid_t pid, uint64_t from, sd_bus_message **replyp);

@@ -87,10 +87,9 @@ static void print_origin(const struct findings *findings)
     if (findings->from_daemon)
         puts("Seen by numabd itself:");
     else
-        printf("Seen by numabctl itself as user %u (%s)%s:\n", (unsigned)geteuid(),
-               findings->why_local,
-               geteuid() ? "; root has more permissions, so what is missing here may work there"
-                         : "");
+        printf(
+            "Seen by numabctl itself as user %u: %s%s:\n", (unsigned)geteuid(), findings->why_local,
+            geteuid() ? "; root has more permissions, so what is missing here may work there" : "");
 }
 
 static void print_json(const struct findings *findings)

@@ -1,8 +1,10 @@
 /*
  * numabctl: shows what numabd does and why.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -20,6 +22,7 @@
 /* Above all characters, so that optopt tells a short option that does not exist from a long one. */
 enum {
     OPTION_BUS = 256,
+    OPTION_ALL,
     OPTION_JSON,
     OPTION_LOCAL,
     OPTION_WATCH,
@@ -34,12 +37,17 @@ static const char help[] =
     "Verbs:\n"
     "  status         state, effect, cost, and what is left alone for which reason\n"
     "  ps             processes: where their memory lies and what was moved\n"
+    "  vmas PID       its mappings: where they lie, who uses them, and what becomes of them\n"
     "  doctor         what works here, what is missing, and what to change\n"
     "  reload         makes numabd read its configuration again (root only)\n"
+    "  pause          nothing is moved until resume (root only)\n"
+    "  resume         ends pause and undo (root only)\n"
+    "  undo           pauses, and puts back what numabd changed outside itself (root only)\n"
     "  help           this text\n"
     "\n"
     "Options:\n"
-    "  --json         prints JSON (status, ps and doctor)\n"
+    "  --json         prints JSON (status, ps, vmas and doctor)\n"
+    "  --all          vmas: also mappings that were never sampled, one by one\n"
     "  --local        doctor: looks for itself, also when numabd is running\n"
     "  --watch S      ps: again every S seconds (0.1 to 3600), memory per node over time\n"
     "  --bus PATH     socket of the daemon (default " CLIENT_BUS_PATH ")\n"
@@ -59,14 +67,18 @@ static int verb_help(const struct ctl_options *options)
 struct verb {
     const char *name;
     int (*run)(const struct ctl_options *options);
-    bool takes_json, takes_watch, takes_local;
+    bool takes_json, takes_watch, takes_local, takes_pid;
 };
 
 static const struct verb verbs[] = {
     {.name = "status", .run = verb_status, .takes_json = true},
     {.name = "ps", .run = verb_ps, .takes_json = true, .takes_watch = true},
+    {.name = "vmas", .run = verb_vmas, .takes_json = true, .takes_pid = true},
     {.name = "doctor", .run = verb_doctor, .takes_json = true, .takes_local = true},
     {.name = "reload", .run = verb_reload},
+    {.name = "pause", .run = verb_pause},
+    {.name = "resume", .run = verb_resume},
+    {.name = "undo", .run = verb_undo},
     {.name = "help", .run = verb_help},
 };
 
@@ -110,13 +122,37 @@ static int parse_watch(struct ctl_options *options, const char *text)
     return 0;
 }
 
+static int parse_pid(struct ctl_options *options, const char *text)
+{
+    char *end;
+    long pid;
+
+    errno = 0;
+    pid = strtol(text, &end, 10);
+    if (end == text || *end || errno || pid < 1 || pid > INT_MAX)
+        return fail_usage("%s is no process id", text);
+    options->pid = (pid_t)pid;
+    return 0;
+}
+
+/* What stands behind the verb. */
+static int parse_operands(const struct verb *verb, int n, char **operands,
+                          struct ctl_options *options)
+{
+    if (!verb->takes_pid)
+        return n ? fail_usage("%s takes no arguments", verb->name) : 0;
+    if (n != 1)
+        return fail_usage("%s takes one process id", verb->name);
+    return parse_pid(options, operands[0]);
+}
+
 static int print_version(void)
 {
     puts("numabctl " NUMABD_VERSION);
     return EXIT_SUCCESS;
 }
 
-static int run_verb(int argc, char **argv, const struct ctl_options *options)
+static int run_verb(int argc, char **argv, struct ctl_options *options)
 {
     const struct verb *verb;
 
@@ -125,8 +161,10 @@ static int run_verb(int argc, char **argv, const struct ctl_options *options)
     verb = find_verb(argv[optind]);
     if (!verb)
         return fail_usage("unknown verb %s", argv[optind]);
-    if (optind + 1 < argc)
-        return fail_usage("%s takes no arguments", verb->name);
+    if (parse_operands(verb, argc - optind - 1, &argv[optind + 1], options) != 0)
+        return EXIT_USAGE;
+    if (options->all && !verb->takes_pid)
+        return fail_usage("--all does not go with %s", verb->name);
     if (options->json && !verb->takes_json)
         return fail_usage("--json does not go with %s", verb->name);
     if (options->watch_nsec && !verb->takes_watch)
@@ -139,6 +177,7 @@ static int run_verb(int argc, char **argv, const struct ctl_options *options)
 static int run(int argc, char **argv)
 {
     static const struct option long_options[] = {
+        {"all", no_argument, NULL, OPTION_ALL},
         {"bus", required_argument, NULL, OPTION_BUS},
         {"json", no_argument, NULL, OPTION_JSON},
         {"local", no_argument, NULL, OPTION_LOCAL},
@@ -153,6 +192,8 @@ static int run(int argc, char **argv)
     while ((option = getopt_long(argc, argv, ":", long_options, NULL)) != -1) {
         if (option == OPTION_BUS)
             options.bus = optarg;
+        else if (option == OPTION_ALL)
+            options.all = true;
         else if (option == OPTION_JSON)
             options.json = true;
         else if (option == OPTION_LOCAL)

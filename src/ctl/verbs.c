@@ -10,7 +10,7 @@
 
 #include "ctl/client.h"
 
-static int fail(int condition, const char *message)
+int verb_fail(int condition, const char *message)
 {
     static const int exit_codes[] = {
         [CLIENT_ABSENT] = EXIT_ABSENT,
@@ -20,6 +20,12 @@ static int fail(int condition, const char *message)
 
     fprintf(stderr, "numabctl: %s\n", message);
     return exit_codes[condition];
+}
+
+int verb_fail_answer(int error)
+{
+    fprintf(stderr, "numabctl: cannot use the answer of numabd: %s\n", strerror(-error));
+    return EXIT_FAILURE;
 }
 
 /* A full disk or a closed pipe shows only when what was printed is written out. */
@@ -38,15 +44,11 @@ static int ask(struct client *client, const char *method,
     int r = client_call(client, method, &reply);
 
     if (r > 0)
-        return fail(r, client->message);
+        return verb_fail(r, client->message);
     if (!handle)
         return EXIT_SUCCESS;
     r = handle(reply, userdata);
-    if (r < 0) {
-        fprintf(stderr, "numabctl: cannot use the answer of numabd: %s\n", strerror(-r));
-        return EXIT_FAILURE;
-    }
-    return flush_stdout();
+    return r < 0 ? verb_fail_answer(r) : flush_stdout();
 }
 
 int verb_ask(const struct ctl_options *options, const char *method,
@@ -55,7 +57,7 @@ int verb_ask(const struct ctl_options *options, const char *method,
     struct client client;
     int r = client_init(&client, options->bus);
 
-    r = r > 0 ? fail(r, client.message) : ask(&client, method, handle, userdata);
+    r = r > 0 ? verb_fail(r, client.message) : ask(&client, method, handle, userdata);
     client_deinit(&client);
     return r;
 }
@@ -63,4 +65,19 @@ int verb_ask(const struct ctl_options *options, const char *method,
 int verb_reload(const struct ctl_options *options)
 {
     return verb_ask(options, "Reload", NULL, NULL);
+}
+
+int verb_pause(const struct ctl_options *options)
+{
+    return verb_ask(options, "Pause", NULL, NULL);
+}
+
+int verb_resume(const struct ctl_options *options)
+{
+    return verb_ask(options, "Resume", NULL, NULL);
+}
+
+int verb_undo(const struct ctl_options *options)
+{
+    return verb_ask(options, "Undo", NULL, NULL);
 }

@@ -16,6 +16,8 @@ enum {
 struct ctl_options {
     const char *bus; /* path of the socket */
     bool json;
+    bool all;            /* vmas: also those that were never sampled */
+    pid_t pid;           /* vmas */
     bool local;          /* doctor: not through the daemon */
     uint64_t watch_nsec; /* 0: once */
 };
@@ -23,9 +25,18 @@ struct ctl_options {
 /* Each prints its answer, or one line on stderr, and returns the exit code. */
 int verb_status(const struct ctl_options *options);
 int verb_ps(const struct ctl_options *options);
+int verb_vmas(const struct ctl_options *options);
 int verb_reload(const struct ctl_options *options);
+int verb_pause(const struct ctl_options *options);
+int verb_resume(const struct ctl_options *options);
+int verb_undo(const struct ctl_options *options);
 /* Exit code 0: balancing is possible, 1: it is not. */
 int verb_doctor(const struct ctl_options *options);
+
+/* One line on stderr for a condition of client.h. Return: the exit code. */
+int verb_fail(int condition, const char *message);
+/* An answer that cannot be used, or is in the way of one. Return: the exit code. */
+int verb_fail_answer(int error);
 
 /*
  * Calls `method` and hands the reply to handle(), which reads and prints it and returns 0 or a

@@ -13,12 +13,14 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
 #include "util/error.h"
 
+#define RUNTIME_DIRECTORY "/run/numabd"
 #define SOCKET_NAME "bus"
 #define LOCK_NAME "bus.lock"
 
@@ -137,7 +139,14 @@ static int bind_and_listen(struct control_socket *made)
     return 0;
 }
 
-int control_socket_init(struct control_socket *socket, const char *directory)
+const char *control_directory(void)
+{
+    const char *directory = getenv("RUNTIME_DIRECTORY");
+
+    return directory && directory[0] ? directory : RUNTIME_DIRECTORY;
+}
+
+int control_socket_lock(struct control_socket *socket, const char *directory)
 {
     int r;
 
@@ -145,6 +154,15 @@ int control_socket_init(struct control_socket *socket, const char *directory)
     r = open_directory(directory, &socket->directory_fd);
     if (r == 0)
         r = take_lock(socket->directory_fd, &socket->lock_fd);
+    if (r != 0)
+        control_socket_deinit(socket);
+    return r;
+}
+
+int control_socket_init(struct control_socket *socket, const char *directory)
+{
+    int r = control_socket_lock(socket, directory);
+
     if (r == 0)
         r = remove_stale(socket->directory_fd);
     if (r == 0)

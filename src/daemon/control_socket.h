@@ -16,6 +16,15 @@ struct control_socket {
 
 #define CONTROL_SOCKET_NULL ((struct control_socket){.directory_fd = -1, .lock_fd = -1, .fd = -1})
 
+/* Where the socket is: $RUNTIME_DIRECTORY, as systemd sets it, or /run/numabd. */
+const char *control_directory(void);
+
+/*
+ * Makes the directory if it is missing, and takes its lock without listening: no other numabd
+ * serves it, or will while the lock is held. Errors are those of control_socket_init.
+ */
+int control_socket_lock(struct control_socket *socket, const char *directory);
+
 /*
  * Listens. A path that is not as numabd would make it is refused: -ENOTDIR (a symlink or file for
  * the directory), -EPERM (the directory belongs to another user or others may write to it), -EEXIST

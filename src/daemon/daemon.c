@@ -11,21 +11,21 @@
 #include <systemd/sd-daemon.h>
 #include <systemd/sd-event.h>
 
+#include "daemon/control_socket.h"
 #include "daemon/daemon_state.h"
 #include "daemon/limits.h"
 #include "daemon/load.h"
 #include "daemon/privilege.h"
 #include "numabd/pipeline.h"
 #include "report/journal.h"
-#include "sample/recorder.h"
 #include "sample/sample_cost.h"
 #include "sample/sources.h"
+#include "sample/trace/recorder.h"
 #include "util/nsec.h"
 
 /* At the end requests get so long; systemd allows 90 s. */
 #define SETTLE_NSEC (1 * NSEC_PER_SEC)
 #define SETTLE_STEP_USEC 5000
-#define RUNTIME_DIRECTORY "/run/numabd"
 
 bool daemon_is_live(const struct daemon *daemon)
 {
@@ -48,10 +48,18 @@ static int daemon_load_config(const struct daemon *daemon, struct config **confi
     return load_config(&daemon->options, !daemon->pipeline, configp, error);
 }
 
+/* For `systemctl status`, behind `before`: "READY=1\n" or nothing. */
+static void tell_systemd(const char *before, const struct status_report *report)
+{
+    sd_notifyf(false, "%sSTATUS=%s%s%s", before, report->state, report->why[0] ? ": " : "",
+               report->why);
+}
+
 int daemon_reload(struct daemon *daemon, char *message, size_t message_size)
 {
     struct config_error error = {""};
     struct config *config = NULL;
+    struct status_report report;
     int r = daemon_load_config(daemon, &config, &error);
 
     if (r) {
@@ -61,6 +69,8 @@ int daemon_reload(struct daemon *daemon, char *message, size_t message_size)
     }
     pipeline_commit(daemon->pipeline, config);
     journal(JOURNAL_INFO, "configuration reloaded from %s", daemon->options.config_path);
+    (void)pipeline_status(daemon->pipeline, nsec_now(), &report);
+    tell_systemd("", &report);
     return 0;
 }
 
@@ -118,7 +128,6 @@ static int daemon_start_sampler(struct daemon *daemon)
     options.kinds = source_kinds(&options.n_kinds);
     options.sample_cost_nsec = sample_cost_measure();
     options.source = (struct source_options){
-        .scope = (enum sample_scope)config->scope,
         .cpu_skip = daemon->topology->cpu_isolated,
         .n_cpu_ids = daemon->topology->n_cpu_ids,
         .topology = daemon->topology,
@@ -160,12 +169,8 @@ static int daemon_add_signals(struct daemon *daemon)
  */
 static int daemon_start_control(struct daemon *daemon)
 {
-    const char *directory = getenv("RUNTIME_DIRECTORY");
-    int r;
-
-    if (!directory || !directory[0])
-        directory = RUNTIME_DIRECTORY;
-    r = control_new(&daemon->control, daemon->event, directory, &daemon_report_ops, daemon);
+    const char *directory = control_directory();
+    int r = control_new(&daemon->control, daemon->event, directory, &daemon_report_ops, daemon);
     if (r == CONTROL_BUSY) {
         journal(JOURNAL_ERROR, "another numabd answers at %s/bus", directory);
         return DAEMON_BUSY;
@@ -173,6 +178,33 @@ static int daemon_start_control(struct daemon *daemon)
     if (r < 0)
         journal(JOURNAL_WARNING, "no control socket at %s/bus, ignoring: %s", directory,
                 strerror(-r));
+    return 0;
+}
+
+/*
+ * Once the control socket is ours: the journal of a numabd that runs would be put back under its
+ * feet. Return: 0 or a negative errno.
+ */
+static int daemon_start_undo(struct daemon *daemon)
+{
+    const struct host host = host_live();
+    CLEANUP(freep) char *path = NULL;
+    struct undo_reason reason;
+    int r;
+
+    if (!daemon_is_live(daemon))
+        return 0;
+    if (asprintf(&path, "%s/" UNDO_NAME, control_directory()) < 0)
+        return path = NULL, -ENOMEM;
+    r = undo_new(&daemon->undo, path, &host, &reason);
+    if (r > 0)
+        journal(JOURNAL_WARNING, "%s; nothing outside numabd will be changed", reason.text);
+    if (r)
+        return r < 0 ? r : 0;
+    if (undo_n(daemon->undo))
+        journal(JOURNAL_WARNING, "an earlier numabd did not end well, undoing what it changed");
+    (void)undo_restore(daemon->undo, log_line, NULL);
+    pipeline_set_undo(daemon->pipeline, daemon->undo);
     return 0;
 }
 
@@ -232,6 +264,7 @@ static int daemon_start(struct daemon *daemon, struct config *config)
     int r = sd_event_new(&daemon->event);
 
     limits_raise();
+    limits_return_memory();
     if (r >= 0)
         r = daemon_add_signals(daemon);
     if (r >= 0)
@@ -243,6 +276,8 @@ static int daemon_start(struct daemon *daemon, struct config *config)
     r = daemon_new_pipeline(daemon, config);
     if (r >= 0 && daemon_start_control(daemon))
         return DAEMON_BUSY;
+    if (r >= 0)
+        r = daemon_start_undo(daemon);
     if (r >= 0)
         r = daemon_start_sampler(daemon);
     if (r >= 0)
@@ -318,12 +353,16 @@ struct daemon *daemon_free(struct daemon *daemon)
 
     if (!daemon)
         return NULL;
+    /* While nobody else can take our place. */
+    if (daemon->undo)
+        (void)pipeline_undo(daemon->pipeline);
     control_free(daemon->control);
     checkup_deinit(&daemon->checkup);
     daemon_settle(daemon);
     busy = daemon->pool && is_busy(daemon);
     worker_pool_free(daemon->pool);
     pipeline_free(daemon->pipeline);
+    undo_free(daemon->undo);
     procs_deinit(&daemon->procs);
     if (daemon->recorder && busy)
         recorder_stop(daemon->recorder);
@@ -351,8 +390,7 @@ static void daemon_announce(struct daemon *daemon)
     else
         journal(JOURNAL_INFO, "version %s, %s %u memory nodes, sources: %s", NUMABD_VERSION,
                 report.state, report.n_memory_nodes, report.sources);
-    sd_notifyf(false, "READY=1\nSTATUS=%s%s%s", report.state, report.why[0] ? ": " : "",
-               report.why);
+    tell_systemd("READY=1\n", &report);
 }
 
 int daemon_run(struct daemon *daemon)

@@ -7,13 +7,14 @@
 #include <string.h>
 
 #include "daemon/daemon_state.h"
+#include "daemon/runnable.h"
 #include "report/journal.h"
 #include "util/nsec.h"
 
 #define DRAIN_USEC UINT64_C(100000)
 /* While nothing is sampled: on an idle machine each wake-up counts. */
 #define QUIET_USEC UINT64_C(5000000)
-/* The same after a minute: then a program that starts is found so much later. */
+/* The same after a minute, unless a glance each QUIET_USEC shows that something runs. */
 #define ASLEEP_USEC UINT64_C(30000000)
 #define ASLEEP_NSEC (60 * NSEC_PER_SEC)
 /* Without a source there is only to see whether one works again. */
@@ -96,6 +97,19 @@ static void daemon_record_round(struct daemon *daemon, uint64_t now)
                 daemon->options.record_path, strerror(errno));
 }
 
+static bool daemon_is_asleep(const struct daemon *daemon, uint64_t now)
+{
+    return !pipeline_is_idle(daemon->pipeline) &&
+           pipeline_quiet_nsec(daemon->pipeline, now) > ASLEEP_NSEC;
+}
+
+/* Nothing was sampled for long: is a round too much, because still nobody runs? */
+static bool daemon_sleeps_on(const struct daemon *daemon, uint64_t now)
+{
+    return daemon_is_asleep(daemon, now) &&
+           now < daemon->round_nsec + ASLEEP_USEC * NSEC_PER_USEC && !runnable_any(&daemon->host);
+}
+
 static int on_round(sd_event_source *source, uint64_t usec, void *userdata)
 {
     struct daemon *daemon = userdata;
@@ -103,11 +117,16 @@ static int on_round(sd_event_source *source, uint64_t usec, void *userdata)
     int r;
 
     (void)usec;
+    if (daemon_sleeps_on(daemon, now))
+        return rearm(source, QUIET_USEC);
+    daemon->round_nsec = now;
     r = pipeline_round(daemon->pipeline, now, nsec_of_clock(CLOCK_PROCESS_CPUTIME_ID));
     daemon_record_round(daemon, now);
     if (r < 0 && !daemon->round_failed)
         journal(JOURNAL_ERROR, "round failed, ignoring: %s", strerror(-r));
     daemon->round_failed = r < 0;
+    if (daemon_is_asleep(daemon, now))
+        return rearm(source, QUIET_USEC);
     return rearm(source, daemon_pace(daemon, pipeline_config(daemon->pipeline)->interval_nsec /
                                                  NSEC_PER_USEC));
 }

@@ -8,8 +8,9 @@
 #include "daemon/checkup.h"
 #include "daemon/control.h"
 #include "daemon/daemon.h"
+#include "migrate/undo.h"
 #include "numabd/pipeline.h"
-#include "sample/recorder.h"
+#include "sample/trace/recorder.h"
 
 struct daemon {
     struct daemon_options options;
@@ -20,10 +21,12 @@ struct daemon {
     struct recorder *recorder; /* --record; NULL: none */
     struct worker_pool *pool;
     struct pipeline *pipeline;
+    struct undo *undo; /* NULL: nothing outside is changed */
     struct control *control;
     struct checkup checkup;
     sd_event_source *drain_timer, *round_timer;
-    bool round_failed; /* said once */
+    uint64_t round_nsec; /* the last round; 0: none yet */
+    bool round_failed;   /* said once */
 };
 
 bool daemon_is_live(const struct daemon *daemon);

@@ -1,6 +1,10 @@
 #include "daemon/limits.h"
 
+#include <malloc.h>
 #include <sys/resource.h>
+
+/* glibc's own threshold before it begins to raise it. */
+#define LARGE_BYTES (128 << 10)
 
 void limits_raise(void)
 {
@@ -10,4 +14,10 @@ void limits_raise(void)
         return;
     limit.rlim_cur = limit.rlim_max;
     (void)setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+void limits_return_memory(void)
+{
+    (void)mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
+    (void)mallopt(M_TRIM_THRESHOLD, LARGE_BYTES);
 }

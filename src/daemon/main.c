@@ -9,8 +9,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "daemon/control_socket.h"
 #include "daemon/daemon.h"
 #include "daemon/replay.h"
+#include "daemon/undo_command.h"
 #include "numabd/config.h"
 #include "report/text.h"
 
@@ -25,6 +27,7 @@ enum {
     OPTION_ROOT,
     OPTION_RECORD,
     OPTION_REPLAY,
+    OPTION_UNDO,
     OPTION_VERSION,
     OPTION_HELP,
 };
@@ -32,6 +35,7 @@ enum {
 static const char help[] =
     "usage: numabd [--observe] [--config FILE] [--root DIR] [--record FILE]\n"
     "       numabd [--observe] [--config FILE] --replay FILE\n"
+    "       numabd --undo\n"
     "Balances the memory of processes over the nodes of a NUMA machine.\n"
     "\n"
     "  --observe      decide and report, move nothing\n"
@@ -39,6 +43,7 @@ static const char help[] =
     "  --root DIR     read DIR/proc and DIR/sys; nothing is sampled or moved\n"
     "  --record FILE  also write what it sees and asks to FILE, which must not exist\n"
     "  --replay FILE  decide again what FILE recorded; nothing of this machine is touched\n"
+    "  --undo         put back what a numabd that was killed had changed outside itself\n"
     "  --version      print the version\n"
     "  --help         print this\n"
     "\n"
@@ -75,11 +80,17 @@ static enum verdict print(const char *text)
 struct options {
     struct daemon_options daemon;
     const char *replay_path; /* NULL: run as a daemon */
+    bool undo;
 };
 
 /* A replay has a world of its own. */
 static enum verdict check_options(const struct options *options)
 {
+    if (options->undo && (options->replay_path || options->daemon.record_path))
+        return usage_error("--undo does not go with ",
+                           options->replay_path ? "--replay" : "--record");
+    if (options->undo && strcmp(options->daemon.root, "/") != 0)
+        return usage_error("--undo does not go with ", "--root");
     if (!options->replay_path)
         return OPTIONS_RUN;
     if (options->daemon.record_path)
@@ -97,6 +108,7 @@ static enum verdict parse_options(struct options *options, int argc, char **argv
         {"root", required_argument, NULL, OPTION_ROOT},
         {"record", required_argument, NULL, OPTION_RECORD},
         {"replay", required_argument, NULL, OPTION_REPLAY},
+        {"undo", no_argument, NULL, OPTION_UNDO},
         {"version", no_argument, NULL, OPTION_VERSION},
         {"help", no_argument, NULL, OPTION_HELP},
         {0},
@@ -120,6 +132,9 @@ static enum verdict parse_options(struct options *options, int argc, char **argv
             break;
         case OPTION_REPLAY:
             options->replay_path = optarg;
+            break;
+        case OPTION_UNDO:
+            options->undo = true;
             break;
         case OPTION_VERSION:
             return print("numabd " NUMABD_VERSION "\n");
@@ -196,6 +211,8 @@ int main(int argc, char **argv)
     case OPTIONS_BAD:
         return EXIT_USAGE;
     default:
+        if (options.undo)
+            return undo_command(control_directory());
         return options.replay_path ? run_replay(&options) : run(&options.daemon);
     }
 }

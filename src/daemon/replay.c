@@ -15,7 +15,7 @@
 #include "numabd/pipeline.h"
 #include "report/listing.h"
 #include "report/text.h"
-#include "sample/replay_world.h"
+#include "sample/trace/replay_world.h"
 #include "util/worker.h"
 
 struct replay {
@@ -205,6 +205,8 @@ static int replay_records(struct replay *replay, struct replay_end *end)
         end_at(end, replay, replay->what);
     else if (read == TRACE_CUT || read == TRACE_BAD)
         end_at(end, replay, replay->reader.what);
+    else if (read == TRACE_END && !replay->pipeline)
+        end_at(end, replay, "no round is in the trace: there is nothing to replay");
     end->cut = read == TRACE_CUT;
     return r < 0 ? r : 0;
 }

@@ -13,13 +13,13 @@ uint64_t budget_headroom(const struct config *config, const struct node *node)
     return headroom < most ? headroom : most;
 }
 
-uint64_t budget_room(const struct config *config, const struct node *node)
+uint64_t budget_room(const struct config *config, const struct node *node, bool pressed)
 {
     uint64_t headroom = budget_headroom(config, node);
     uint64_t kept = node->reserve_bytes + headroom;
     uint64_t have = node->free_bytes, room, step;
 
-    if (config->use_page_cache)
+    if (config->use_page_cache && !pressed)
         have += node->inactive_file_bytes;
     if (have <= kept)
         return 0;

@@ -11,7 +11,8 @@
 uint64_t budget_headroom(const struct config *config, const struct node *node);
 
 /*
- * Room above watermarks and headroom; clean inactive page cache counts when config says so. Near
- * the limit it is taken in steps of a quarter of the headroom, since the room is read once a round.
+ * Room above watermarks and headroom; clean inactive page cache counts when config says so and
+ * nobody has to reclaim memory in the way of his own work (pressed, see pressure.h). Near the limit
+ * it is taken in steps of a quarter of the headroom, since the room is read once a round.
  */
-uint64_t budget_room(const struct config *config, const struct node *node);
+uint64_t budget_room(const struct config *config, const struct node *node, bool pressed);

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "attribute/objects.h"
 #include "attribute/ranges.h"
 #include "attribute/tally.h"
 #include "attribute/thread_mask.h"
@@ -17,7 +18,33 @@
 void plan_deinit(struct plan *plan)
 {
     free(plan->moves);
+    free(plan->verdicts);
     *plan = (struct plan){0};
+}
+
+/* The process that its pages are moved in. */
+static const struct space *acting_space(const struct candidate *candidate)
+{
+    return candidate->through ? candidate->through->space : candidate->space;
+}
+
+static const bool *allowed_nodes(const struct candidate *candidate)
+{
+    return candidate->object ? candidate->object->mems_allowed : candidate->target->mems_allowed;
+}
+
+static bool policy_is_fresh(const struct decide_env *env, const struct space *space)
+{
+    uint64_t most = DECIDE_POLICY_ROUNDS * env->config->interval_nsec +
+                    DECIDE_POLICY_COST_FACTOR * space->policy_cost_nsec;
+
+    return space->policy_read_nsec && env->now - space->policy_read_nsec <= most;
+}
+
+/* A policy that is known, and not the default one. */
+static bool is_wish(enum reason policy)
+{
+    return policy != REASON_NONE && policy != REASON_POLICY_UNKNOWN;
 }
 
 /* Its owner's wishes come before any evidence. */
@@ -29,10 +56,23 @@ static enum reason judge_policy(const struct candidate *candidate, const struct 
         return REASON_GONE;
     if (candidate->vma->kind != REASON_NONE)
         return candidate->vma->kind;
-    if (candidate->vma->policy != REASON_NONE)
+    if (is_wish(candidate->vma->policy))
         return candidate->vma->policy;
+    if (is_wish(candidate->owned))
+        return candidate->owned;
     if (range->bound_thread || thread_mask_overlaps(&range->threads, &space->own_policy))
         return REASON_THREAD_POLICY;
+    return REASON_NONE;
+}
+
+/* What would move must wait for what its owner may have wished; it holds up nothing else. */
+static enum reason judge_unknown(const struct decide_env *env, const struct candidate *candidate,
+                                 const struct range *range)
+{
+    const struct space *space = candidate->space;
+
+    if (candidate->vma->policy != REASON_NONE || candidate->owned != REASON_NONE)
+        return REASON_POLICY_UNKNOWN;
     if (thread_mask_overlaps(&range->threads, &space->overdue_policy))
         return REASON_POLICY_UNKNOWN;
     /*
@@ -42,7 +82,7 @@ static enum reason judge_policy(const struct candidate *candidate, const struct 
     if (candidate->evidence && candidate->evidence != candidate->range &&
         thread_mask_overlaps(&candidate->range->threads, &space->unknown_policy))
         return REASON_POLICY_UNKNOWN;
-    return REASON_NONE;
+    return policy_is_fresh(env, acting_space(candidate)) ? REASON_NONE : REASON_POLICY_UNKNOWN;
 }
 
 static enum reason judge_state(const struct candidate *candidate, const struct range *range,
@@ -50,8 +90,10 @@ static enum reason judge_state(const struct candidate *candidate, const struct r
 {
     enum reason reason = range_evidence(range);
 
-    if (candidate->space->stuck)
+    if (acting_space(candidate)->stuck)
         return REASON_STUCK;
+    if (benefit_is_paused(&candidate->space->benefit, now))
+        return REASON_NO_BENEFIT;
     if (reason != REASON_NONE)
         return reason;
     if (!range->residency_nsec || tally_total_n(&range->residency) <= 0)
@@ -90,7 +132,7 @@ static enum reason judge_gain(const struct decide_env *env, const struct candida
                               const struct range *range, struct move *move)
 {
     double elsewhere, gain;
-    int node = gain_best_node(env->topology, range, candidate->target->mems_allowed);
+    int node = gain_best_node(env->topology, range, allowed_nodes(candidate));
 
     if (node < 0)
         return REASON_NOT_ALLOWED;
@@ -102,9 +144,9 @@ static enum reason judge_gain(const struct decide_env *env, const struct candida
     gain = gain_cost_now(env->topology, range) - gain_cost_on(env->topology, range, node);
     if (gain <= 0)
         return REASON_LOCAL;
-    gain *= memory_bound(candidate->space);
+    gain *= memory_bound(acting_space(candidate));
     move->node = node;
-    move->bytes = (uint64_t)(elsewhere * (double)(range->end - range->start));
+    move->bytes = (uint64_t)(elsewhere * (double)move->size);
     move->gain_sec = gain * certainty(range);
     move->cost_sec = (double)move->bytes * env->sec_per_byte;
     if (move->gain_sec * gain_horizon(&range->claim, env->now) <=
@@ -113,12 +155,40 @@ static enum reason judge_gain(const struct decide_env *env, const struct candida
     return REASON_NONE;
 }
 
-static bool policy_is_fresh(const struct decide_env *env, const struct space *space)
+/* Said last, since it is only found out where memory is to be moved. */
+static enum reason judge_mappers(const struct candidate *candidate)
 {
-    uint64_t most = DECIDE_POLICY_ROUNDS * env->config->interval_nsec +
-                    DECIDE_POLICY_COST_FACTOR * space->policy_cost_nsec;
+    if (!candidate->object)
+        return REASON_NONE;
+    if (candidate->object->barred != REASON_NONE)
+        return candidate->object->barred;
+    return candidate->through ? REASON_NONE : REASON_RESIDENCY_UNKNOWN;
+}
 
-    return space->policy_read_nsec && env->now - space->policy_read_nsec <= most;
+/* Where the move happens, and whether it does. */
+static void move_place(struct move *move, const struct decide_env *env,
+                       const struct candidate *candidate)
+{
+    const struct space *space = acting_space(candidate);
+
+    *move = (struct move){
+        .pid = space->pid,
+        .start = candidate->range->start,
+        .end = candidate->range->end,
+        .rank = candidate->range->rank,
+        .size =
+            candidate->bytes ? candidate->bytes : candidate->range->end - candidate->range->start,
+        .observe = env->config->observe || env->observe || space->denied,
+    };
+    if (!candidate->object)
+        return;
+    move->object = candidate->object->id;
+    move->offset = candidate->range->start;
+    move->observe |= candidate->object->denied;
+    if (candidate->through) {
+        window_clip(candidate->through, candidate->range, &move->start, &move->end);
+        move->size = move->end - move->start;
+    }
 }
 
 enum reason decide_range(const struct decide_env *env, const struct candidate *candidate,
@@ -128,18 +198,15 @@ enum reason decide_range(const struct decide_env *env, const struct candidate *c
     const struct range range = range_view(candidate->range, evidence);
     enum reason reason = judge_policy(candidate, &range);
 
-    *move = (struct move){
-        .pid = candidate->space->pid,
-        .start = candidate->range->start,
-        .end = candidate->range->end,
-        .observe = env->config->observe || env->observe || candidate->space->denied,
-    };
+    move_place(move, env, candidate);
     if (reason == REASON_NONE)
         reason = judge_state(candidate, &range, env->now);
     if (reason == REASON_NONE)
         reason = judge_gain(env, candidate, &range, move);
-    if (reason == REASON_NONE && !policy_is_fresh(env, candidate->space))
-        reason = REASON_POLICY_UNKNOWN;
+    if (reason == REASON_NONE)
+        reason = judge_mappers(candidate);
+    if (reason == REASON_NONE)
+        reason = judge_unknown(env, candidate, &range);
     return reason;
 }
 
@@ -161,12 +228,20 @@ static int by_place(const void *left, const void *right)
         return a->node < b->node ? -1 : 1;
     if (a->pid != b->pid)
         return a->pid < b->pid ? -1 : 1;
+    if (!a->object != !b->object) /* which travel apart */
+        return a->object ? 1 : -1;
     return a->start < b->start ? -1 : a->start > b->start;
 }
 
 struct allowance {
     uint64_t room, rate;
 };
+
+static void plan_note(struct plan *plan, size_t candidate, enum reason reason)
+{
+    plan->reasons.n[reason]++;
+    plan->verdicts[candidate] = reason;
+}
 
 static enum reason allowance_take(struct allowance *allowance, const struct move *move)
 {
@@ -192,14 +267,14 @@ static int plan_spend(struct plan *plan, const struct decide_env *env)
         return -ENOMEM;
     for (int node = 0; node < env->topology->n_node_ids; node++)
         nodes[node] = (struct allowance){
-            .room = budget_room(env->config, &env->topology->nodes[node]),
+            .room = budget_room(env->config, &env->topology->nodes[node], env->pressed),
             .rate = env->rate_bytes[node],
         };
     for (size_t i = 0; i < plan->n_moves; i++) {
         struct move move = plan->moves[i];
         enum reason reason = allowance_take(&nodes[move.node], &move);
 
-        plan->reasons.n[reason]++;
+        plan_note(plan, move.candidate, reason);
         if (reason == REASON_NONE)
             plan->moves[n_kept++] = move;
     }
@@ -214,16 +289,19 @@ int decide_plan(struct plan *plan, const struct decide_env *env, const struct ca
 
     plan->n_moves = 0;
     plan->reasons = (struct reason_counts){0};
+    if (ARRAY_RESERVE(plan->verdicts, plan->verdicts_cap, n_candidates) < 0)
+        return -ENOMEM;
     for (size_t i = 0; i < n_candidates; i++) {
         struct move move;
         enum reason reason = decide_range(env, &candidates[i], &move);
 
         if (reason != REASON_NONE) {
-            plan->reasons.n[reason]++;
+            plan_note(plan, i, reason);
             continue;
         }
         if (ARRAY_RESERVE(plan->moves, plan->cap, plan->n_moves + 1) < 0)
             return -ENOMEM;
+        move.candidate = i;
         plan->moves[plan->n_moves++] = move;
     }
     if (!plan->n_moves)

@@ -17,12 +17,13 @@ double gain_cost_on(const struct topology *topology, const struct range *range, 
 {
     double cost = 0;
 
+    if (range->rate_sec <= 0)
+        return 0;
     for (size_t i = 0; i < range->rate.n_entries; i++) {
-        int from = range->rate.entries[i].node;
-        double rate = range_rate(range, from);
+        const struct tally_entry *entry = &range->rate.entries[i];
 
-        if (rate > 0)
-            cost += rate * relative(topology, from, node);
+        if (entry->sec > 0)
+            cost += entry->sec / range->rate_sec * relative(topology, entry->node, node);
     }
     return cost;
 }

@@ -233,17 +233,31 @@ static int scan(struct discover *discover, const struct config *config, uint64_t
     return 0;
 }
 
-void discover_hint(struct discover *discover, pid_t pid)
+static void add_hint(struct discover *discover, pid_t pid)
 {
-    const struct target *target = discover_find(discover, pid);
-
-    if (target && target->reason != REASON_TOO_SMALL)
-        return;
     for (size_t i = 0; i < discover->n_hints; i++)
         if (discover->hints[i] == pid)
             return;
     if (discover->n_hints < DISCOVER_HINTS_MAX)
         discover->hints[discover->n_hints++] = pid;
+}
+
+void discover_hint(struct discover *discover, pid_t pid)
+{
+    const struct target *target = discover_find(discover, pid);
+
+    if (!target || target->reason == REASON_TOO_SMALL)
+        add_hint(discover, pid);
+}
+
+void discover_recheck(struct discover *discover, pid_t pid)
+{
+    struct target *target = discover_find(discover, pid);
+
+    if (!target)
+        return;
+    target->detail_nsec = 0;
+    add_hint(discover, pid);
 }
 
 static void drop_ended(struct discover *discover)
@@ -286,6 +300,21 @@ static int between_scans(struct discover *discover, const struct config *config,
             r = look_at(discover, config, discover->hints[i], now);
     discover->n_hints = 0;
     return r;
+}
+
+void discover_look_closer(struct discover *discover, pid_t pid)
+{
+    struct target *target = discover_find(discover, pid);
+
+    if (!target || target->closer)
+        return;
+    target->closer = true;
+    discover_hint(discover, pid);
+}
+
+bool target_is_only_small(const struct target *target)
+{
+    return target->reason == REASON_TOO_SMALL && target->closer && target->detail_nsec;
 }
 
 int discover_round(struct discover *discover, const struct config *config, uint64_t now)

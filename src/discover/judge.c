@@ -91,14 +91,17 @@ static enum reason judge_cheap(const struct judge *judge, const struct process *
     return process->pid == judge->self_pid ? REASON_SELF : REASON_NONE;
 }
 
-/* Rules need facts that are read of large processes only: a small one is just too small. */
+/*
+ * Rules need facts that are read of large processes only: a small one is just too small, unless it
+ * is to be looked at closer.
+ */
 static int judge_user(const struct judge *judge, const struct config *config, struct target *target,
                       uint64_t now, enum reason *reasonp)
 {
     int r;
 
     target->large = is_large(target, config);
-    if (!target->large) {
+    if (!target->large && !target->closer) {
         *reasonp = REASON_TOO_SMALL;
         return 0;
     }
@@ -107,6 +110,8 @@ static int judge_user(const struct judge *judge, const struct config *config, st
     *reasonp = rules_judge(config, &target->process);
     if (*reasonp == REASON_NONE && has_one_node(judge->topology, target->mems_allowed))
         *reasonp = REASON_SINGLE_NODE;
+    if (*reasonp == REASON_NONE && !target->large)
+        *reasonp = REASON_TOO_SMALL;
     return 0;
 }
 

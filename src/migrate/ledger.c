@@ -21,6 +21,7 @@ void ledger_merge(struct ledger *to, const struct ledger *from)
 {
     to->n_tried += from->n_tried;
     to->n_moved += from->n_moved;
+    to->n_asked += from->n_asked;
     to->n_absent += from->n_absent;
     for (unsigned i = 0; i < from->n_errnos; i++)
         ledger_fail(to, from->failed[i].error, from->failed[i].n);

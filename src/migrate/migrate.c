@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-#include "attribute/tally.h"
+#include "attribute/slabs.h"
 #include "migrate/move_request.h"
 #include "util/nsec.h"
 
@@ -99,6 +99,13 @@ static void migrate_learn_cost(struct migrate *migrate, const struct outcome *ou
     migrate->counts.sec_per_byte = migrate->cost_sec / migrate->cost_bytes;
 }
 
+/* A request no longer waits. */
+static void migrate_unqueue(struct migrate *migrate, const struct move_request *request)
+{
+    migrate->queued_bytes[request->outcome.node] -= request->planned_bytes;
+    migrate->n_queued[request->outcome.node]--;
+}
+
 static void on_move(struct work *work)
 {
     struct move_request *request = (struct move_request *)work;
@@ -106,8 +113,7 @@ static void on_move(struct work *work)
     struct outcome *outcome = &request->outcome;
     uint64_t bytes = outcome->ledger.n_moved * migrate->options.host->page_bytes;
 
-    migrate->queued_bytes[outcome->node] -= request->planned_bytes;
-    migrate->n_queued[outcome->node]--;
+    migrate_unqueue(migrate, request);
     ledger_merge(&migrate->counts.ledger, &outcome->ledger);
     migrate->counts.moved_bytes += bytes;
     migrate->counts.cpu_nsec += outcome->cpu_nsec;
@@ -118,6 +124,25 @@ static void on_move(struct work *work)
 
 static const struct work_ops move_ops = {
     .name = "move_pages", .run = move_request_run, .done = on_move, .free = move_request_free};
+
+static void on_recalled(struct work *work)
+{
+    struct move_request *request = (struct move_request *)work;
+    struct migrate *migrate = work->owner;
+
+    migrate_unqueue(migrate, request);
+    request->outcome.recalled = true;
+    migrate->options.on_outcome(migrate->options.userdata, &request->outcome);
+    move_request_free(work);
+}
+
+void migrate_recall(struct migrate *migrate)
+{
+    for (int node = 0; node < migrate->options.topology->n_node_ids; node++)
+        if (topology_has_memory(migrate->options.topology, node))
+            worker_pool_recall(migrate->options.pool, 1 + migrate->lane[node], &move_ops,
+                               on_recalled);
+}
 
 static void migrate_send(struct migrate *migrate, struct move_request *request)
 {
@@ -135,74 +160,110 @@ static bool migrate_observe(struct migrate *migrate, struct range *range, const 
 {
     if (range->observed_node == move->node)
         return false;
-    range->observed_node = move->node;
+    range->observed_node = (int16_t)move->node;
     migrate->counts.n_observed += move->bytes / migrate->options.host->page_bytes;
     return true;
+}
+
+static uint64_t batch_bytes(const struct migrate *migrate)
+{
+    return MIGRATE_BATCH_PAGES * migrate->options.host->page_bytes;
 }
 
 static bool fits(const struct migrate *migrate, const struct move_request *request,
                  const struct move *move)
 {
-    uint64_t limit = MIGRATE_BATCH_PAGES * migrate->options.host->page_bytes, used = 0;
+    uint64_t used = 0;
 
-    if (request->outcome.pid != move->pid || request->outcome.node != move->node)
+    if (request->outcome.pid != move->pid || request->outcome.node != move->node ||
+        request->outcome.shared != (move->object != 0))
         return false;
     for (size_t i = 0; i < request->outcome.n_ranges; i++)
         used += request->outcome.ranges[i].end - request->outcome.ranges[i].start;
-    return used + (move->end - move->start) <= limit;
+    return used + (move->end - move->start) <= batch_bytes(migrate);
 }
 
+/* Where moves are on their way into requests. */
+struct submission {
+    struct migrate *migrate;
+    const struct target *target;
+    struct space *space;
+    struct range *range;
+    struct move_request *open;
+};
+
 /* Adds one move to the open request, sending that first if it is full or for something else. */
-static int migrate_add(struct migrate *migrate, struct move_request **openp,
-                       const struct move *move, const struct target *target,
-                       const struct space *space)
+static int submission_add(struct submission *submission, const struct move *move)
 {
+    struct migrate *migrate = submission->migrate;
     int r;
 
-    if (*openp && !fits(migrate, *openp, move))
-        migrate_send(migrate, TAKE(*openp));
-    if (!*openp) {
-        r = move_request_new(openp, migrate->options.host, target, space, move->node);
+    if (submission->open && !fits(migrate, submission->open, move))
+        migrate_send(migrate, TAKE(submission->open));
+    if (!submission->open) {
+        r = move_request_new(&submission->open, migrate->options.host, submission->target,
+                             submission->space, move->node, move->object != 0);
         if (r < 0)
             return r;
     }
-    r = move_request_add(*openp, move->start, move->end);
-    if (!r)
-        (*openp)->planned_bytes += move->bytes;
+    r = move_request_add(submission->open, move);
+    if (r < 0)
+        return r;
+    submission->open->planned_bytes += move->bytes;
+    submission->range->moving++;
+    return 0;
+}
+
+/*
+ * A slab goes in pieces that fit into a request, each with its part of what was planned. Whose it
+ * is is asked by the node that its threads run on, which may have no memory and not be the target.
+ */
+static int submission_add_slab(struct submission *submission, const struct move *move)
+{
+    uint64_t start = move->start, end;
+    int r = 0, node = slab_node(submission->space, submission->range);
+
+    while (!r && slab_next(submission->space, submission->range, node,
+                           batch_bytes(submission->migrate), &start, &end)) {
+        struct move piece = *move;
+
+        piece.start = start;
+        piece.end = end;
+        piece.bytes = (uint64_t)((double)move->bytes * (double)(end - start) / (double)move->size);
+        r = submission_add(submission, &piece);
+        start = end;
+    }
     return r;
 }
 
-static int migrate_submit_one(struct migrate *migrate, struct move_request **openp,
-                              const struct move *move, const struct discover *discover,
-                              struct attribute *attribute)
+static int migrate_submit_one(struct submission *submission, const struct move *move,
+                              const struct discover *discover, struct attribute *attribute)
 {
-    const struct target *target = discover_find(discover, move->pid);
     struct space *space = attribute_find(attribute, move->pid);
-    struct range *range = space ? space_find_range(space, move->start) : NULL;
-    int r;
 
-    if (!target || !range)
+    submission->target = discover_find(discover, move->pid);
+    submission->space = space;
+    submission->range = attribute_find_range(attribute, move->pid, move->object,
+                                             move->object ? move->offset : move->start, move->rank);
+    if (!submission->target || !space || !submission->range)
         return 0;
     if (move->observe) {
-        space->n_planned += migrate_observe(migrate, range, move);
+        space->n_planned += migrate_observe(submission->migrate, submission->range, move);
         return 0;
     }
     space->n_planned++;
-    r = migrate_add(migrate, openp, move, target, space);
-    if (!r)
-        range->moving = true;
-    return r;
+    return move->rank ? submission_add_slab(submission, move) : submission_add(submission, move);
 }
 
 int migrate_submit(struct migrate *migrate, const struct plan *plan,
                    const struct discover *discover, struct attribute *attribute)
 {
-    struct move_request *open = NULL;
+    struct submission submission = {.migrate = migrate};
     int r = 0;
 
     for (size_t i = 0; i < plan->n_moves && !r; i++)
-        r = migrate_submit_one(migrate, &open, &plan->moves[i], discover, attribute);
-    if (open)
-        migrate_send(migrate, open);
+        r = migrate_submit_one(&submission, &plan->moves[i], discover, attribute);
+    if (submission.open)
+        migrate_send(migrate, submission.open);
     return r;
 }

@@ -2,8 +2,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <numaif.h>
 #include <poll.h>
 
+#include "attribute/pagemap.h"
 #include "attribute/tally.h"
 #include "migrate/pages.h"
 #include "util/array.h"
@@ -18,7 +20,7 @@ static int fd_copy(int fd)
 }
 
 int move_request_new(struct move_request **requestp, const struct host *host,
-                     const struct target *target, const struct space *space, int node)
+                     const struct target *target, const struct space *space, int node, bool shared)
 {
     struct move_request *request = calloc(1, sizeof *request);
 
@@ -31,6 +33,8 @@ int move_request_new(struct move_request **requestp, const struct host *host,
     request->outcome.start_ticks = space->start_ticks;
     request->outcome.generation = space->generation;
     request->outcome.node = node;
+    request->outcome.shared = shared;
+    request->look = !space->no_pagemap;
     request->pidfd = fd_copy(target->ref.fd);
     request->maps_fd = fd_copy(space->maps_fd);
     if ((request->pidfd < 0 && target->ref.fd >= 0) ||
@@ -42,13 +46,19 @@ int move_request_new(struct move_request **requestp, const struct host *host,
     return 0;
 }
 
-int move_request_add(struct move_request *request, uint64_t start, uint64_t end)
+int move_request_add(struct move_request *request, const struct move *move)
 {
     struct outcome *outcome = &request->outcome;
 
     if (ARRAY_RESERVE(outcome->ranges, request->cap, outcome->n_ranges + 1) < 0)
         return -ENOMEM;
-    outcome->ranges[outcome->n_ranges++] = (struct moved_range){.start = start, .end = end};
+    outcome->ranges[outcome->n_ranges++] = (struct moved_range){
+        .start = move->start,
+        .end = move->end,
+        .rank = move->rank,
+        .object = move->object,
+        .offset = move->offset,
+    };
     return 0;
 }
 
@@ -64,73 +74,139 @@ static bool is_same(const void *userdata)
     return request->maps_fd < 0 || pread(request->maps_fd, &byte, 1, 0) == 1;
 }
 
-static int count_range(struct moved_range *range, const int *before, const int *at, size_t n,
-                       int node)
+static int count_page(struct moved_range *range, size_t n_pages, int before, int at, int node)
 {
-    for (size_t i = 0; i < n; i++) {
-        if (before[i] >= 0 && tally_add(&range->before, before[i], 1, 0) < 0)
-            return -ENOMEM;
-        if (at[i] >= 0 && tally_add(&range->after, at[i], 1, 0) < 0)
-            return -ENOMEM;
-        range->n_failed += at[i] >= 0 && at[i] != node;
+    if (before >= 0 && tally_add(&range->before, before, (double)n_pages, 0) < 0)
+        return -ENOMEM;
+    if (at >= 0 && tally_add(&range->after, at, (double)n_pages, 0) < 0)
+        return -ENOMEM;
+    if (at >= 0 && at != node)
+        range->n_failed += n_pages;
+    return 0;
+}
+
+/* The pages that a request is about, range by range, and where they lay and lie. */
+struct page_list {
+    struct page_to_move *items;
+    int *before, *at;
+    size_t n;
+};
+
+static void page_list_deinit(struct page_list *list)
+{
+    free(list->items);
+    free(list->before);
+    free(list->at);
+}
+
+/* Room for n pages. */
+static int page_list_init(struct page_list *list, size_t n)
+{
+    list->items = calloc(n + 1, sizeof *list->items);
+    list->before = calloc(n + 1, sizeof *list->before);
+    list->at = calloc(n + 1, sizeof *list->at);
+    return list->items && list->before && list->at ? 0 : -ENOMEM;
+}
+
+static int count_ranges(struct outcome *outcome, const struct page_list *list)
+{
+    size_t i = 0;
+
+    for (size_t r = 0; r < outcome->n_ranges; r++) {
+        struct moved_range *range = &outcome->ranges[r];
+
+        for (; i < list->n; i++) {
+            uint64_t addr = (uintptr_t)list->items[i].addr;
+
+            if (addr < range->start || addr >= range->end)
+                break;
+            if (count_page(range, list->items[i].n_pages, list->before[i], list->at[i],
+                           outcome->node) < 0)
+                return -ENOMEM;
+        }
     }
     return 0;
 }
 
-static int count_ranges(struct move_request *request, const int *before, const int *at)
-{
-    struct outcome *outcome = &request->outcome;
-    size_t page_bytes = request->host.page_bytes, first = 0;
-
-    for (size_t i = 0; i < outcome->n_ranges; i++) {
-        struct moved_range *range = &outcome->ranges[i];
-        size_t n = (range->end - range->start) / page_bytes;
-
-        if (count_range(range, &before[first], &at[first], n, outcome->node) < 0)
-            return -ENOMEM;
-        first += n;
-    }
-    return 0;
-}
-
-static size_t list_pages(const struct move_request *request, void **pages)
+static size_t count_base_pages(const struct move_request *request)
 {
     const struct outcome *outcome = &request->outcome;
-    size_t n = 0;
+    uint64_t bytes = 0;
 
     for (size_t i = 0; i < outcome->n_ranges; i++)
-        for (uint64_t addr = outcome->ranges[i].start; addr < outcome->ranges[i].end;
-             addr += request->host.page_bytes) {
-            if (pages)
-                pages[n] = (void *)(uintptr_t)addr;
-            n++;
-        }
-    return n;
+        bytes += outcome->ranges[i].end - outcome->ranges[i].start;
+    return bytes / request->host.page_bytes;
+}
+
+static void list_range(struct page_list *list, const struct moved_range *range,
+                       const struct page_runs *runs, size_t page_bytes)
+{
+    struct page_unit unit;
+    uint64_t pos = 0;
+
+    while (page_runs_next(runs, range->start, range->end, page_bytes, &pos, &unit))
+        list->items[list->n++] =
+            (struct page_to_move){.addr = (void *)(uintptr_t)unit.addr, .n_pages = unit.n_pages};
+}
+
+/* Ranges from i on that lie one behind the other. Return: the first one that does not. */
+static size_t end_of_stretch(const struct outcome *outcome, size_t i)
+{
+    size_t end = i + 1;
+
+    while (end < outcome->n_ranges && outcome->ranges[end].start == outcome->ranges[end - 1].end)
+        end++;
+    return end;
+}
+
+/* Without a look, or where it fails, every base page is taken for present. */
+static void list_stretch(const struct move_request *request, struct pagemap *pagemap, size_t i,
+                         size_t end, struct page_list *list)
+{
+    const struct moved_range *ranges = request->outcome.ranges;
+    const struct page_run all = {
+        .start = ranges[i].start, .end = ranges[end - 1].end, .kinds = PAGE_PRESENT};
+    struct page_runs runs = {.items = &all, .n_items = 1};
+
+    if (request->look && !pagemap_read(pagemap, all.start, all.end))
+        runs = pagemap_cut(pagemap, all.start, all.end);
+    for (; i < end; i++)
+        list_range(list, &ranges[i], &runs, request->host.page_bytes);
+}
+
+static void list_pages(const struct move_request *request, struct page_list *list)
+{
+    CLEANUP(pagemap_deinit) struct pagemap pagemap;
+    size_t end;
+
+    pagemap_init(&pagemap, &request->host, request->outcome.pid);
+    for (size_t i = 0; i < request->outcome.n_ranges; i = end) {
+        end = end_of_stretch(&request->outcome, i);
+        list_stretch(request, &pagemap, i, end, list);
+    }
 }
 
 static int move_ranges(struct move_request *request)
 {
-    CLEANUP(freep) void **pages = NULL;
-    CLEANUP(freep) int *before = NULL;
-    CLEANUP(freep) int *at = NULL;
+    CLEANUP(page_list_deinit) struct page_list list = {.n = 0};
     const struct pages_owner owner = {
         .host = &request->host,
         .pid = request->outcome.pid,
+        .flags = request->outcome.shared ? MPOL_MF_MOVE_ALL : MPOL_MF_MOVE,
         .is_same = is_same,
         .userdata = request,
     };
     struct outcome *outcome = &request->outcome;
-    size_t n = list_pages(request, NULL);
     int error;
 
-    pages = calloc(n, sizeof *pages);
-    before = calloc(n, sizeof *before);
-    at = calloc(n, sizeof *at);
-    if (!pages || !before || !at)
+    if (page_list_init(&list, count_base_pages(request)) < 0)
         return ENOMEM;
-    list_pages(request, pages);
-    error = pages_move(&owner, pages, n, outcome->node, before, at, &outcome->ledger);
-    return count_ranges(request, before, at) < 0 ? ENOMEM : error;
+    list_pages(request, &list);
+    if (!list.n)
+        return 0; /* all of it has gone */
+    error = pages_move(&owner, list.items, list.n, outcome->node, list.before, list.at,
+                       &outcome->ledger);
+    return count_ranges(outcome, &list) < 0 ? ENOMEM : error;
 }
 
 void move_request_run(struct work *work)

@@ -10,7 +10,9 @@
  * those after it. A call that moves nothing is repeated with half as many, so that a run of
  * refusing pages costs little.
  *
- * A huge page that refuses does so under each of its 512 addresses, each of which ends a call:
+ * A huge page is handed over once where it is known as one, and counts as its base pages; should it
+ * have been split meanwhile, the next query of its range tells what moved. Where it is not known,
+ * one that refuses does so under each of its 512 addresses, each of which ends a call:
  * after a few in a row the rest of those in the same 2 MiB is given up, so that what lies behind is
  * tried.
  */
@@ -18,7 +20,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <numaif.h>
 #include <string.h>
 
 #include "util/cleanup.h"
@@ -29,6 +30,7 @@
 
 struct mover {
     const struct pages_owner *owner;
+    const struct page_to_move *all; /* by index */
     int node;
     int *at;
     struct ledger *ledger;
@@ -64,6 +66,12 @@ static int mover_init(struct mover *mover, size_t n)
     return 0;
 }
 
+/* Base pages of page i of those left. */
+static size_t mover_weight(const struct mover *mover, size_t i)
+{
+    return mover->all[mover->index[i]].n_pages;
+}
+
 static bool is_absent(int status)
 {
     return status == -ENOENT || status == -EFAULT;
@@ -73,13 +81,14 @@ static bool is_absent(int status)
 static void mover_settle(struct mover *mover, size_t i, int status)
 {
     struct ledger *ledger = mover->ledger;
+    size_t n_pages = mover_weight(mover, i);
 
     if (status == mover->node)
-        ledger->n_moved++;
+        ledger->n_moved += n_pages;
     else if (is_absent(status))
-        ledger->n_absent++;
+        ledger->n_absent += n_pages;
     else
-        ledger_fail(ledger, status < 0 ? -status : EAGAIN, 1);
+        ledger_fail(ledger, status < 0 ? -status : EAGAIN, n_pages);
     if (status >= 0 || is_absent(status))
         mover->at[mover->index[i]] = status;
 }
@@ -89,7 +98,7 @@ static long mover_ask(const struct mover *mover, size_t n, const int *nodes, int
     const struct host *host = mover->owner->host;
 
     return host->ops->move_pages(host->self, mover->owner->pid, n, mover->pages, nodes, status,
-                                 nodes ? MPOL_MF_MOVE : 0);
+                                 nodes ? mover->owner->flags : 0);
 }
 
 /* Asks where the first n pages left are; those without an answer count as absent. */
@@ -100,6 +109,7 @@ static int mover_query(struct mover *mover, size_t n, int *status)
     for (size_t i = 0; i < n; i++)
         status[i] = -ENOENT;
     r = mover_ask(mover, n, NULL, status);
+    mover->ledger->n_asked += n;
     return r < 0 ? (int)-r : 0;
 }
 
@@ -149,7 +159,11 @@ static size_t mover_sort_out(struct mover *mover, size_t n, int *errorp)
 
 static void mover_drop_front(struct mover *mover, int error, size_t n)
 {
-    ledger_fail(mover->ledger, error, n);
+    size_t n_pages = 0;
+
+    for (size_t i = 0; i < n; i++)
+        n_pages += mover_weight(mover, i);
+    ledger_fail(mover->ledger, error, n_pages);
     mover->n_left -= n;
     memmove(mover->pages, &mover->pages[n], mover->n_left * sizeof *mover->pages);
     memmove(mover->index, &mover->index[n], mover->n_left * sizeof *mover->index);
@@ -241,34 +255,35 @@ static int mover_run(struct mover *mover)
     return error;
 }
 
-static void mover_take_misplaced(struct mover *mover, void *const *pages, size_t n)
+static void mover_take_misplaced(struct mover *mover, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         if (mover->at[i] < 0 || mover->at[i] == mover->node)
             continue;
-        mover->pages[mover->n_left] = pages[i];
+        mover->pages[mover->n_left] = mover->all[i].addr;
         mover->index[mover->n_left] = i;
         mover->n_left++;
+        mover->ledger->n_tried += mover->all[i].n_pages;
     }
-    mover->ledger->n_tried += mover->n_left;
 }
 
-int pages_move(const struct pages_owner *owner, void *const *pages, size_t n, int node, int *before,
-               int *at, struct ledger *ledger)
+int pages_move(const struct pages_owner *owner, const struct page_to_move *pages, size_t n,
+               int node, int *before, int *at, struct ledger *ledger)
 {
     CLEANUP(mover_deinit)
-    struct mover mover = {.owner = owner, .node = node, .at = at, .ledger = ledger};
+    struct mover mover = {.owner = owner, .all = pages, .node = node, .at = at, .ledger = ledger};
     int error;
 
     for (size_t i = 0; i < n; i++)
         at[i] = before[i] = -ENOENT;
     if (mover_init(&mover, n) < 0)
         return ENOMEM;
-    memcpy(mover.pages, pages, n * sizeof *pages);
+    for (size_t i = 0; i < n; i++)
+        mover.pages[i] = pages[i].addr;
     error = mover_query(&mover, n, at);
     memcpy(before, at, n * sizeof *at);
     if (error)
         return error;
-    mover_take_misplaced(&mover, pages, n);
+    mover_take_misplaced(&mover, n);
     return mover_run(&mover);
 }

@@ -44,6 +44,10 @@ static const struct call_line lines[] = {
      "SYS_NICE", false, 0},
     {PROBE_MOVE_PAGES, "move_pages", "move_pages (own page to its node)", "moves pages",
      "CONFIG_MIGRATION and CONFIG_NUMA", "move_pages", "SYS_NICE", false, 0},
+    {PROBE_SCAN_PAGES, "PAGEMAP_SCAN", "ioctl PAGEMAP_SCAN (own page)",
+     "tells which pages are there and huge; without it pages that are absent, and each part of a "
+     "huge page, are asked for too, and sparse memory is seen less well",
+     "Linux 6.7", NULL, NULL, false, 0},
     {PROBE_NUMA_MAPS, "numa_maps", "read /proc/self/numa_maps",
      "memory policies, and how much lies on each node", "CONFIG_NUMA", NULL, NULL, false, 0},
     {PROBE_PAGE_FRAME, "page frames", "read /proc/self/pagemap",
@@ -175,8 +179,8 @@ static const struct {
                 const struct call_line *line);
 } fixes[] = {
     {EPERM, fix_permission}, {EACCES, fix_permission}, {ENOSYS, fix_absent},
-    {ENOENT, fix_absent},    {EOPNOTSUPP, fix_absent}, {EINVAL, fix_invalid},
-    {EMFILE, fix_files},     {ENFILE, fix_file_max},
+    {ENOENT, fix_absent},    {EOPNOTSUPP, fix_absent}, {ENOTTY, fix_absent},
+    {EINVAL, fix_invalid},   {EMFILE, fix_files},      {ENFILE, fix_file_max},
 };
 
 static void judge(struct doctor_check *check, const struct doctor_facts *facts,

@@ -4,8 +4,8 @@
  */
 #include "numabd/host.h"
 #include "report/doctor.h"
-#include "sample/cgroup_mounts.h"
 #include "sample/probe.h"
+#include "sample/scope/cgroup_mounts.h"
 
 #define DOCTOR_UNLIMITED UINT64_MAX
 

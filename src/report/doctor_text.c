@@ -1,9 +1,11 @@
 /*
  * The doctor's lines, as text:
  *
- *     missing  idle_page   which pages were touched; to do: use a kernel with ...; cannot see: ...
+ *     missing  idle_page   which pages were touched; to do: use a kernel with ...
+ *                          cannot see: who touched them
  *
- * What failed comes first of what follows the purpose, then what to do about it.
+ * What failed comes first of what follows the purpose, then what to do about it: one line tells
+ * all that is to be done. What a source cannot see even when it works has a line of its own.
  */
 #include <string.h>
 
@@ -65,7 +67,9 @@ static void print_check(FILE *file, const struct doctor_check *check)
     print_error(file, check);
     /* A source says itself what it tried and what to do. */
     print_part(file, strcmp(check->group, "source") ? "; to do: " : "; ", check->fix);
-    print_part(file, "; cannot see: ", check->blind);
+    if (check->blind[0])
+        fprintf(file, "\n%*s", 2 + STATE_WIDTH + 1 + NAME_WIDTH + 1, "");
+    print_part(file, "cannot see: ", check->blind);
     fputc('\n', file);
 }
 

@@ -14,13 +14,23 @@
 #include "report/doctor.h"
 #include "util/array.h"
 
-#define ROW(type, member, kind_)                                                                   \
+#define ROW_NAMED(name_, type, member, kind_)                                                      \
     {                                                                                              \
-        .name = #member, .kind = (kind_), .offset = offsetof(struct type, member),                 \
+        .name = (name_), .kind = (kind_), .offset = offsetof(struct type, member),                 \
         .size = sizeof(((struct type *)NULL)->member)                                              \
     }
+#define ROW(type, member, kind) ROW_NAMED(#member, type, member, kind)
+/* The rows of its member `autonuma`. */
+#define AUTONUMA_ROW(type, member, kind) ROW_NAMED(#member, type, autonuma.member, kind)
+#define AUTONUMA(type)                                                                             \
+    AUTONUMA_ROW(type, numa_pte_updates, FIELD_UINT64),                                            \
+        AUTONUMA_ROW(type, numa_hint_faults, FIELD_UINT64),                                        \
+        AUTONUMA_ROW(type, numa_hint_faults_local, FIELD_UINT64),                                  \
+        AUTONUMA_ROW(type, numa_pages_migrated, FIELD_UINT64),                                     \
+        AUTONUMA_ROW(type, autonuma_cost, FIELD_DOUBLE)
 #define STATUS(member, kind) ROW(status_report, member, kind)
 #define PROCESS(member, kind) ROW(process_report, member, kind)
+#define VMA(member, kind) ROW(vma_report, member, kind)
 #define CHECK(member, kind) ROW(doctor_check, member, kind)
 
 static const struct field status_fields[] = {
@@ -52,12 +62,19 @@ static const struct field status_fields[] = {
     STATUS(n_capped, FIELD_UINT64),
     STATUS(n_accesses, FIELD_UINT64),
     STATUS(n_interrupts, FIELD_UINT64),
+    STATUS(residency_asked, FIELD_UINT64),
+    STATUS(residency_found, FIELD_UINT64),
+    STATUS(residency_scans, FIELD_UINT64),
     STATUS(pages_tried, FIELD_UINT64),
     STATUS(pages_moved, FIELD_UINT64),
     STATUS(pages_failed, FIELD_UINT64),
     STATUS(pages_observed, FIELD_UINT64),
     STATUS(sampled_round, FIELD_UINT64),
     STATUS(converged_round, FIELD_UINT64),
+    AUTONUMA(status_report),
+    STATUS(scan_passes, FIELD_UINT64),
+    STATUS(scanned_bytes, FIELD_UINT64),
+    STATUS(scan_verdicts, FIELD_SCANS),
     STATUS(process_reasons, FIELD_REASONS),
     STATUS(vma_reasons, FIELD_REASONS),
     STATUS(range_reasons, FIELD_REASONS),
@@ -69,7 +86,28 @@ static const struct field process_fields[] = {
     PROCESS(comm, FIELD_BUFFER),        PROCESS(rss_bytes, FIELD_UINT64),
     PROCESS(n_threads, FIELD_UINT32),   PROCESS(remote_permyriad, FIELD_SHARE),
     PROCESS(nodes_known, FIELD_BOOL),   PROCESS(nodes, FIELD_NODES),
-    PROCESS(moved_bytes, FIELD_UINT64), PROCESS(state, FIELD_STRING),
+    PROCESS(moved_bytes, FIELD_UINT64), AUTONUMA(process_report),
+    PROCESS(state, FIELD_STRING),
+};
+
+static const struct field vma_fields[] = {
+    VMA(start, FIELD_ADDRESS),
+    VMA(end, FIELD_ADDRESS),
+    VMA(name, FIELD_BUFFER),
+    VMA(policy, FIELD_BUFFER),
+    VMA(page_bytes, FIELD_UINT64),
+    VMA(nodes_known, FIELD_BOOL),
+    VMA(nodes, FIELD_NODES),
+    VMA(n_threads, FIELD_UINT32),
+    VMA(thread_nodes, FIELD_THREAD_NODES),
+    VMA(threads, FIELD_THREADS),
+    VMA(n_scans, FIELD_UINT32),
+    VMA(scanned_ago_sec, FIELD_SHARE),
+    VMA(scan, FIELD_BUFFER),
+    VMA(ranges, FIELD_REASONS),
+    VMA(moved_bytes, FIELD_UINT64),
+    VMA(reason, FIELD_BUFFER),
+    VMA(verdict, FIELD_BUFFER),
 };
 
 static const struct field check_fields[] = {
@@ -86,6 +124,11 @@ struct field_list fields_of_status(void)
 struct field_list fields_of_process(void)
 {
     return (struct field_list){process_fields, ARRAY_LENGTH(process_fields)};
+}
+
+struct field_list fields_of_vma(void)
+{
+    return (struct field_list){vma_fields, ARRAY_LENGTH(vma_fields)};
 }
 
 struct field_list fields_of_check(void)

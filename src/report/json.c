@@ -46,6 +46,21 @@ static void print_reasons(FILE *file, const struct reason_counts *counts)
     fputc('}', file);
 }
 
+static void print_scans(FILE *file, const struct scan_verdicts *counts)
+{
+    const char *separator = "";
+
+    fputc('{', file);
+    for (enum scan_verdict verdict = 0; verdict < SCAN_VERDICT_COUNT; verdict++) {
+        if (!counts->n[verdict])
+            continue;
+        fprintf(file, "%s\"%s\":%" PRIu64, separator, scan_verdict_name(verdict),
+                counts->n[verdict]);
+        separator = ",";
+    }
+    fputc('}', file);
+}
+
 static void print_errnos(FILE *file, const struct status_report *report)
 {
     char buffer[24];
@@ -57,12 +72,32 @@ static void print_errnos(FILE *file, const struct status_report *report)
     fputc('}', file);
 }
 
-static void print_nodes(FILE *file, const struct process_report *report)
+static void print_nodes(FILE *file, const struct node_list *nodes)
 {
     fputc('[', file);
-    for (unsigned i = 0; i < report->n_nodes; i++)
-        fprintf(file, "%s{\"node\":%d,\"bytes\":%" PRIu64 "}", i ? "," : "", report->nodes[i].node,
-                report->nodes[i].bytes);
+    for (unsigned i = 0; i < nodes->n_items; i++)
+        fprintf(file, "%s{\"node\":%d,\"bytes\":%" PRIu64 "}", i ? "," : "", nodes->items[i].node,
+                nodes->items[i].bytes);
+    fputc(']', file);
+}
+
+static void print_thread_nodes(FILE *file, const struct node_threads_list *nodes)
+{
+    fputc('[', file);
+    for (unsigned i = 0; i < nodes->n_items; i++)
+        fprintf(file, "%s{\"node\":%d,\"n_threads\":%u}", i ? "," : "", nodes->items[i].node,
+                nodes->items[i].n);
+    fputc(']', file);
+}
+
+static void print_threads(FILE *file, const struct thread_names *threads)
+{
+    fputc('[', file);
+    for (unsigned i = 0; i < threads->n_items; i++) {
+        fprintf(file, "%s{\"tid\":%d,\"comm\":", i ? "," : "", threads->items[i].tid);
+        json_print_string(file, threads->items[i].comm);
+        fputc('}', file);
+    }
     fputc(']', file);
 }
 
@@ -89,14 +124,24 @@ static void print_value(FILE *file, enum field_kind kind, const void *member)
         return print_share(file, *(const int *)member);
     case FIELD_UINT64:
         return (void)fprintf(file, "%" PRIu64, *(const uint64_t *)member);
+    case FIELD_DOUBLE:
+        return (void)fprintf(file, "%.9g", *(const double *)member);
     case FIELD_BOOL:
         return (void)fputs(*(const bool *)member ? "true" : "false", file);
     case FIELD_REASONS:
         return print_reasons(file, member);
+    case FIELD_SCANS:
+        return print_scans(file, member);
     case FIELD_ERRNOS:
         return print_errnos(file, WIRE_OWNER(member, struct status_report, errnos));
+    case FIELD_ADDRESS:
+        return (void)fprintf(file, "\"0x%" PRIx64 "\"", *(const uint64_t *)member);
+    case FIELD_THREAD_NODES:
+        return print_thread_nodes(file, member);
+    case FIELD_THREADS:
+        return print_threads(file, member);
     case FIELD_NODES:
-        return print_nodes(file, WIRE_OWNER(member, struct process_report, nodes));
+        return print_nodes(file, member);
     case FIELD_KIND_COUNT:
         break;
     }
@@ -124,6 +169,22 @@ void json_print_processes(FILE *file, const struct process_reports *reports)
         if (i)
             fputc(',', file);
         print_record(file, fields_of_process(), &reports->items[i]);
+    }
+    fputc(']', file);
+}
+
+void json_print_process(FILE *file, const struct process_report *report)
+{
+    print_record(file, fields_of_process(), report);
+}
+
+void json_print_vmas(FILE *file, const struct vma_reports *reports)
+{
+    fputc('[', file);
+    for (size_t i = 0; i < reports->n_items; i++) {
+        if (i)
+            fputc(',', file);
+        print_record(file, fields_of_vma(), &reports->items[i]);
     }
     fputc(']', file);
 }

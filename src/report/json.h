@@ -14,6 +14,9 @@ void json_print_string(FILE *file, const char *text);
 
 /* One object, without a newline. */
 void json_print_status(FILE *file, const struct status_report *report);
+/* One object: the process. */
+void json_print_process(FILE *file, const struct process_report *report);
 /* An array of objects, without a newline. */
+void json_print_vmas(FILE *file, const struct vma_reports *reports);
 void json_print_processes(FILE *file, const struct process_reports *reports);
 void json_print_checks(FILE *file, const struct doctor_report *report);

@@ -102,11 +102,11 @@ static int add_node_columns(struct table *table, const struct node_set *nodes)
     return r;
 }
 
-static uint64_t bytes_on(const struct process_report *report, int node)
+static uint64_t bytes_on(const struct node_list *nodes, int node)
 {
-    for (unsigned i = 0; i < report->n_nodes; i++)
-        if (report->nodes[i].node == node)
-            return report->nodes[i].bytes;
+    for (unsigned i = 0; i < nodes->n_items; i++)
+        if (nodes->items[i].node == node)
+            return nodes->items[i].bytes;
     return 0;
 }
 
@@ -118,8 +118,9 @@ static int add_node_cells(struct table *table, const struct node_set *nodes,
     int r = 0;
 
     for (size_t i = 0; r == 0 && i < nodes->n_ids; i++)
-        r = table_add_cell(
-            table, report->nodes_known ? format(text, bytes_on(report, nodes->ids[i])) : "-");
+        r = table_add_cell(table, report->nodes_known
+                                      ? format(text, bytes_on(&report->nodes, nodes->ids[i]))
+                                      : "-");
     return r;
 }
 

@@ -56,10 +56,10 @@ int node_set_add_list(struct node_set *set, const char *text)
 int node_set_add_reports(struct node_set *set, const struct process_reports *reports)
 {
     for (size_t i = 0; i < reports->n_items; i++) {
-        const struct process_report *report = &reports->items[i];
+        const struct node_list *nodes = &reports->items[i].nodes;
 
-        for (unsigned n = 0; n < report->n_nodes; n++)
-            if (report->nodes[n].bytes && node_set_add(set, report->nodes[n].node) < 0)
+        for (unsigned n = 0; n < nodes->n_items; n++)
+            if (nodes->items[n].bytes && node_set_add(set, nodes->items[n].node) < 0)
                 return -ENOMEM;
     }
     return 0;

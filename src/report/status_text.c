@@ -87,6 +87,54 @@ static void print_pages(FILE *file, const struct status_report *report)
     fputc('\n', file);
 }
 
+/* As the kernel's own counters would stand had it done the same. */
+static void print_autonuma(FILE *file, const struct autonuma_report *counts)
+{
+    uint64_t faults = counts->numa_hint_faults;
+    char local[TEXT_SIZE];
+
+    if (!faults && !counts->numa_pte_updates)
+        return;
+    text_permyriad(local,
+                   faults ? (int64_t)(1e4 * (double)counts->numa_hint_faults_local / (double)faults)
+                          : -1);
+    fprintf(file,
+            "as kernel balancing  %" PRIu64 " PTE updates, %" PRIu64 " hint faults (%s local), ",
+            counts->numa_pte_updates, faults, local);
+    fprintf(file, "%" PRIu64 " pages migrated, AutoNUMA cost %.1f\n", counts->numa_pages_migrated,
+            counts->autonuma_cost);
+}
+
+/* Those that scan, or those that skip. */
+static uint64_t print_verdicts(FILE *file, const char *label, const struct scan_verdicts *counts,
+                               bool lets)
+{
+    uint64_t sum = 0;
+
+    for (enum scan_verdict verdict = SCAN_UNJUDGED + 1; verdict < SCAN_VERDICT_COUNT; verdict++) {
+        if (!counts->n[verdict] || scan_verdict_lets(verdict) != lets)
+            continue;
+        fprintf(file, "%s%s %" PRIu64, sum ? ", " : label, scan_verdict_name(verdict),
+                counts->n[verdict]);
+        sum += counts->n[verdict];
+    }
+    return sum;
+}
+
+static void print_scans(FILE *file, const struct status_report *report)
+{
+    char bytes[TEXT_SIZE];
+
+    if (!report->scan_passes)
+        return;
+    fprintf(file, "scan filter  %" PRIu64 " passes, %s in VMAs scanned", report->scan_passes,
+            text_bytes(bytes, report->scanned_bytes));
+    if (print_verdicts(file, " (", &report->scan_verdicts, true))
+        fputc(')', file);
+    print_verdicts(file, ", skipped ", &report->scan_verdicts, false);
+    fputc('\n', file);
+}
+
 static uint64_t count_reasons(const struct reason_counts *counts)
 {
     uint64_t sum = 0;
@@ -140,6 +188,8 @@ void listing_print_status(FILE *file, const struct status_report *report)
     }
     print_sampling(file, report);
     print_pages(file, report);
+    print_autonuma(file, &report->autonuma);
+    print_scans(file, report);
     print_missed(file, report);
     print_untouched(file, report);
 }

@@ -44,6 +44,11 @@ static int append_uint64(sd_bus_message *message, const void *member)
     return sd_bus_message_append_basic(message, 't', member);
 }
 
+static int append_double(sd_bus_message *message, const void *member)
+{
+    return sd_bus_message_append_basic(message, 'd', member);
+}
+
 static int append_bool(sd_bus_message *message, const void *member)
 {
     int value = *(const bool *)member;
@@ -62,6 +67,18 @@ static int append_reasons(sd_bus_message *message, const void *member)
     return r < 0 ? r : sd_bus_message_close_container(message);
 }
 
+static int append_scans(sd_bus_message *message, const void *member)
+{
+    const struct scan_verdicts *counts = member;
+    int r = sd_bus_message_open_container(message, 'a', "{st}");
+
+    for (enum scan_verdict verdict = 0; r >= 0 && verdict < SCAN_VERDICT_COUNT; verdict++)
+        if (counts->n[verdict])
+            r = sd_bus_message_append(message, "{st}", scan_verdict_name(verdict),
+                                      counts->n[verdict]);
+    return r < 0 ? r : sd_bus_message_close_container(message);
+}
+
 static int append_errnos(sd_bus_message *message, const void *member)
 {
     const struct status_report *report = WIRE_OWNER(member, struct status_report, errnos);
@@ -76,20 +93,54 @@ static int append_errnos(sd_bus_message *message, const void *member)
 
 static int append_nodes(sd_bus_message *message, const void *member)
 {
-    const struct process_report *report = WIRE_OWNER(member, struct process_report, nodes);
+    const struct node_list *nodes = member;
     int r = sd_bus_message_open_container(message, 'a', "(it)");
 
-    for (unsigned i = 0; r >= 0 && i < report->n_nodes; i++)
-        r = sd_bus_message_append(message, "(it)", report->nodes[i].node, report->nodes[i].bytes);
+    for (unsigned i = 0; r >= 0 && i < nodes->n_items; i++)
+        r = sd_bus_message_append(message, "(it)", nodes->items[i].node, nodes->items[i].bytes);
+    return r < 0 ? r : sd_bus_message_close_container(message);
+}
+
+static int append_thread_nodes(sd_bus_message *message, const void *member)
+{
+    const struct node_threads_list *nodes = member;
+    int r = sd_bus_message_open_container(message, 'a', "(iu)");
+
+    for (unsigned i = 0; r >= 0 && i < nodes->n_items; i++)
+        r = sd_bus_message_append(message, "(iu)", nodes->items[i].node, nodes->items[i].n);
+    return r < 0 ? r : sd_bus_message_close_container(message);
+}
+
+static int append_thread(sd_bus_message *message, const struct thread_name *thread)
+{
+    int r = sd_bus_message_open_container(message, 'r', "is");
+
+    if (r >= 0)
+        r = sd_bus_message_append_basic(message, 'i', &thread->tid);
+    if (r >= 0)
+        r = append_text(message, thread->comm);
+    return r < 0 ? r : sd_bus_message_close_container(message);
+}
+
+static int append_threads(sd_bus_message *message, const void *member)
+{
+    const struct thread_names *threads = member;
+    int r = sd_bus_message_open_container(message, 'a', "(is)");
+
+    for (unsigned i = 0; r >= 0 && i < threads->n_items; i++)
+        r = append_thread(message, &threads->items[i]);
     return r < 0 ? r : sd_bus_message_close_container(message);
 }
 
 static int (*const appenders[])(sd_bus_message *message, const void *member) = {
-    [FIELD_BUFFER] = append_buffer, [FIELD_STRING] = append_string,
-    [FIELD_UINT32] = append_uint32, [FIELD_INT32] = append_int32,
-    [FIELD_SHARE] = append_int32,   [FIELD_UINT64] = append_uint64,
-    [FIELD_BOOL] = append_bool,     [FIELD_REASONS] = append_reasons,
-    [FIELD_ERRNOS] = append_errnos, [FIELD_NODES] = append_nodes,
+    [FIELD_BUFFER] = append_buffer,   [FIELD_STRING] = append_string,
+    [FIELD_UINT32] = append_uint32,   [FIELD_INT32] = append_int32,
+    [FIELD_SHARE] = append_int32,     [FIELD_UINT64] = append_uint64,
+    [FIELD_DOUBLE] = append_double,   [FIELD_BOOL] = append_bool,
+    [FIELD_REASONS] = append_reasons, [FIELD_SCANS] = append_scans,
+    [FIELD_ERRNOS] = append_errnos,   [FIELD_NODES] = append_nodes,
+    [FIELD_ADDRESS] = append_uint64,  [FIELD_THREAD_NODES] = append_thread_nodes,
+    [FIELD_THREADS] = append_threads,
 };
 
 static int append_field(sd_bus_message *message, const struct field *field, const void *record)
@@ -131,6 +182,26 @@ int wire_append_processes(sd_bus_message *message, const struct process_reports 
         r = append_record(message, fields_of_process(), &reports->items[i]);
     if (r >= 0)
         r = sd_bus_message_close_container(message);
+    return r < 0 ? r : 0;
+}
+
+static int append_vmas(sd_bus_message *message, const struct vma_reports *vmas)
+{
+    int r = sd_bus_message_open_container(message, 'a', "a{sv}");
+
+    for (size_t i = 0; r >= 0 && i < vmas->n_items; i++)
+        r = append_record(message, fields_of_vma(), &vmas->items[i]);
+    return r < 0 ? r : sd_bus_message_close_container(message);
+}
+
+int wire_append_vmas(sd_bus_message *message, const struct vmas_page *page)
+{
+    int r = append_record(message, fields_of_process(), &page->process);
+
+    if (r >= 0)
+        r = append_vmas(message, &page->vmas);
+    if (r >= 0)
+        r = sd_bus_message_append(message, "tt", page->next, page->generation);
     return r < 0 ? r : 0;
 }
 

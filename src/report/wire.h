@@ -11,6 +11,8 @@
 /* Append one report: a{sv}, or all: aa{sv}. Return: 0 or a negative errno. */
 int wire_append_status(sd_bus_message *message, const struct status_report *report);
 int wire_append_processes(sd_bus_message *message, const struct process_reports *reports);
+/* a{sv}aa{sv}tt: the process, its VMAs, next, generation. */
+int wire_append_vmas(sd_bus_message *message, const struct vmas_page *page);
 int wire_append_checks(sd_bus_message *message, const struct doctor_report *report);
 
 /*
@@ -21,4 +23,6 @@ int wire_append_checks(sd_bus_message *message, const struct doctor_report *repo
  */
 int wire_read_status(sd_bus_message *message, struct status_report *report);
 int wire_read_processes(sd_bus_message *message, struct process_reports *reports);
+/* *page must be empty. */
+int wire_read_vmas(sd_bus_message *message, struct vmas_page *page);
 int wire_read_checks(sd_bus_message *message, struct doctor_report *report);

@@ -17,7 +17,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "sample/cgroup_mounts.h"
+#include "sample/scope/cgroup_mounts.h"
+#include "util/page_scan.h"
 #include "util/procfs.h"
 
 /* Entries of /proc/PID/pagemap (Documentation/admin-guide/mm/pagemap.rst). */
@@ -130,6 +131,26 @@ static int move_own_page(char *page)
     return r ? r : locate(page, &node, MPOL_MF_MOVE, &node);
 }
 
+static int scan_pages(const char *page)
+{
+    CLEANUP(fd_closep) int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+    struct page_run run = {.kinds = 0};
+    struct page_scan scan = {
+        .start = (uintptr_t)page,
+        .end = (uintptr_t)page + (uintptr_t)sysconf(_SC_PAGESIZE),
+        .runs = &run,
+        .n_runs_max = 1,
+    };
+    long n;
+
+    if (fd < 0)
+        return errno;
+    n = page_scan_fd(fd, &scan);
+    if (n < 0)
+        return (int)-n;
+    return n == 1 && run.start == scan.start && run.kinds & PAGE_PRESENT ? 0 : EIO;
+}
+
 static int numa_maps(void)
 {
     CLEANUP(fd_closep) int fd = open("/proc/self/numa_maps", O_RDONLY | O_CLOEXEC);
@@ -190,6 +211,8 @@ static int try_on_page(enum probe_call call, char *page)
         return query_pages(page);
     case PROBE_MOVE_PAGES:
         return move_own_page(page);
+    case PROBE_SCAN_PAGES:
+        return scan_pages(page);
     case PROBE_PAGE_FRAME:
         return page_frame(page);
     case PROBE_SOFT_DIRTY:

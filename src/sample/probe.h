@@ -12,6 +12,7 @@ enum probe_call {
     PROBE_READ_MEMORY, /* process_vm_readv of an own page */
     PROBE_QUERY_PAGES, /* move_pages that only asks where an own page lies */
     PROBE_MOVE_PAGES,  /* move_pages of an own page to where it lies */
+    PROBE_SCAN_PAGES,  /* PAGEMAP_SCAN of /proc/self/pagemap finds an own page */
     PROBE_NUMA_MAPS,   /* /proc/self/numa_maps */
     PROBE_PAGE_FRAME,  /* /proc/self/pagemap tells page frame numbers; EPERM: it hides them */
     PROBE_SOFT_DIRTY,  /* ... and a new page is soft-dirty; EOPNOTSUPP: it is not */

@@ -26,12 +26,12 @@ struct rate rate_init(double budget)
     return (struct rate){.scale = 1, .saved_sec = budget * RATE_SAVED_SEC};
 }
 
-/* Debts are paid back: with a full minute's worth, by half of the budget. */
+/* Debts are paid back: from six seconds' worth on by half of the budget. */
 static double aim(const struct rate *rate, double budget)
 {
-    double debt = fmax(-rate->saved_sec, 0);
+    double debt = fmax(-rate->saved_sec, 0), most = budget * RATE_SAVED_SEC * LOW_PART;
 
-    return budget * (1 - 0.5 * debt / (budget * RATE_SAVED_SEC));
+    return budget * (1 - 0.5 * fmin(debt / most, 1));
 }
 
 void rate_spend(struct rate *rate, double budget, double used_sec, double elapsed_sec)
@@ -44,7 +44,8 @@ void rate_spend(struct rate *rate, double budget, double used_sec, double elapse
     if (rate->saved_sec > most * LOW_PART)
         step = RECOVERY;
     else if (used_sec > 0)
-        step = fmin(fmax(aim(rate, budget) * elapsed_sec / used_sec, STEP_LEAST), STEP_MOST);
+        step = fmin(fmax(aim(rate, budget) * elapsed_sec / used_sec, STEP_LEAST),
+                    rate->saved_sec < 0 ? 1 : STEP_MOST);
     scale = fmin(fmax(rate->scale * step, RATE_SCALE_LEAST), 1);
     if (scale == 1 || scale == RATE_SCALE_LEAST || scale < rate->scale * STAY_LEAST ||
         scale > rate->scale * STAY_MOST)

@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "sample/perf_sample.h"
+#include "sample/perf/perf_sample.h"
 #include "util/cleanup.h"
 #include "util/nsec.h"
 

@@ -34,6 +34,8 @@ struct slot {
     struct source source; /* ops NULL: not in use */
     bool wanted;
     bool failed; /* it was tried; `reason` says why it does not work */
+    bool is_out; /* it failed, and that it samples again was not said yet */
+    bool lacks;  /* so it was said: it goes on with less */
     struct source_reason reason;
     uint64_t made_nsec; /* 0: not made since it failed */
     struct retry retry;
@@ -72,15 +74,17 @@ static void slot_postpone(struct slot *slot, uint64_t now)
         slot->retry = (struct retry){0};
     slot->made_nsec = 0;
     retry_failed(&slot->retry, now);
-    slot->failed = true;
+    slot->failed = slot->is_out = true;
 }
 
-static void sampler_say(const struct sampler *sampler, const struct slot *slot, const char *what)
+/* `reason` NULL: none. */
+static void sampler_say(const struct sampler *sampler, const struct slot *slot, const char *what,
+                        const struct source_reason *reason)
 {
-    char line[sizeof slot->reason.text + 64];
+    char line[sizeof reason->text + 64];
 
-    snprintf(line, sizeof line, "%s %s%s%s", slot->kind->name, what, slot->failed ? ": " : "",
-             slot->failed ? slot->reason.text : "");
+    snprintf(line, sizeof line, "%s %s%s%s", slot->kind->name, what, reason ? ": " : "",
+             reason ? reason->text : "");
     sampler->options.log(sampler->options.userdata, line);
 }
 
@@ -88,7 +92,6 @@ static void sampler_say(const struct sampler *sampler, const struct slot *slot, 
 static int slot_make(struct sampler *sampler, struct slot *slot, uint64_t now)
 {
     struct source_options options = sampler->options.source;
-    bool again = slot->failed;
     int r;
 
     options.rate_hz =
@@ -106,8 +109,6 @@ static int slot_make(struct sampler *sampler, struct slot *slot, uint64_t now)
     }
     slot->failed = false;
     slot->made_nsec = now;
-    if (again)
-        sampler_say(sampler, slot, "samples again");
     return 0;
 }
 
@@ -165,17 +166,6 @@ static void sampler_explain(struct sampler *sampler)
                  why_unseen(sampler));
 }
 
-/* CPU time per second: of one CPU, and a hundredth of that for each CPU. */
-static double cpu_budget(const struct sampler *sampler, const struct config *config)
-{
-    const struct topology *topology = sampler->options.source.topology;
-    unsigned n_cpus = 0;
-
-    for (int cpu = 0; topology && cpu < topology->n_cpu_ids; cpu++)
-        n_cpus += topology->cpu_node[cpu] >= 0;
-    return config->cpu_budget_permyriad / 10000.0 * (1 + n_cpus / 100.0);
-}
-
 static bool is_wanted(const struct config *config, const struct source_kind *kind, size_t i)
 {
     if (kind->by_rule && !config->write_fault.n_rules)
@@ -183,11 +173,24 @@ static bool is_wanted(const struct config *config, const struct source_kind *kin
     return config->source_mask & (UINT32_C(1) << i);
 }
 
+/* Sources learn their scope when they are made: the next round makes them anew. */
+static void sampler_set_scope(struct sampler *sampler, enum sample_scope scope)
+{
+    if (sampler->options.source.scope == scope)
+        return;
+    sampler->options.source.scope = scope;
+    for (size_t i = 0; i < sampler->n_slots; i++)
+        if (sampler->slots[i].kind->make)
+            source_deinit(&sampler->slots[i].source);
+}
+
 void sampler_configure(struct sampler *sampler, const struct config *config)
 {
+    sampler_set_scope(sampler, (enum sample_scope)config->scope);
     sampler->rate_hz = config->rate_hz;
     sampler->sampling_budget = config->sampling_budget_permyriad / 10000.0;
-    sampler->cpu_budget = cpu_budget(sampler, config);
+    sampler->cpu_budget =
+        config_cpu_budget(config, topology_n_cpus(sampler->options.source.topology));
     for (size_t i = 0; i < sampler->options.n_kinds; i++)
         sampler->slots[i].wanted = is_wanted(config, &sampler->options.kinds[i], i);
 }
@@ -306,37 +309,75 @@ void sampler_spend(struct sampler *sampler, uint64_t cpu_nsec, uint64_t elapsed_
                nsec_to_sec(elapsed_nsec));
 }
 
+static void slot_drop_out(struct sampler *sampler, struct slot *slot, uint64_t now)
+{
+    bool was_out = slot->is_out;
+
+    source_deinit(&slot->source);
+    slot_postpone(slot, now);
+    slot->lacks = false;
+    if (!was_out)
+        sampler_say(sampler, slot, "dropped out", &slot->reason);
+}
+
+static void slot_tell_lack(struct sampler *sampler, struct slot *slot)
+{
+    const struct source_ops *ops = slot->source.ops;
+    struct source_reason reason;
+    bool lacks = ops->lacks && ops->lacks(slot->source.self, &reason);
+
+    if (lacks == slot->lacks)
+        return;
+    slot->lacks = lacks;
+    if (lacks)
+        sampler_say(sampler, slot, "goes on with less", &reason);
+    else
+        sampler_say(sampler, slot, "lacks nothing any more", NULL);
+}
+
+/*
+ * What can be made may fail at its first targets, as often as it is tried again: so the end of a
+ * failure is only said when a round with targets went well.
+ */
 static int slot_round(struct sampler *sampler, struct slot *slot, const struct sample_round *round)
 {
     const struct source_ops *ops = slot->source.ops;
     int r = ops && ops->round ? ops->round(slot->source.self, round, &slot->reason) : 0;
 
-    if (r != SOURCE_UNAVAILABLE)
+    if (r == SOURCE_UNAVAILABLE) {
+        slot_drop_out(sampler, slot, round->now);
+        return 0;
+    }
+    if (r || !ops)
         return r;
-    source_deinit(&slot->source);
-    slot_postpone(slot, round->now);
-    sampler_say(sampler, slot, "dropped out");
+    if (slot->is_out && round->n_targets > 0) {
+        slot->is_out = false;
+        sampler_say(sampler, slot, "samples again", NULL);
+    }
+    slot_tell_lack(sampler, slot);
     return 0;
 }
 
 int sampler_round(struct sampler *sampler, const struct sample_round *round)
 {
+    struct sample_round paid = *round;
     int r = sampler_choose(sampler, round->now);
 
+    paid.sampling_budget = sampler->sampling_budget;
+    paid.cpu_budget = sampler->cpu_budget;
     for (size_t i = 0; i < sampler->n_slots && !r; i++)
-        r = slot_round(sampler, &sampler->slots[i], round);
+        r = slot_round(sampler, &sampler->slots[i], &paid);
     sampler_explain(sampler);
     return r;
 }
 
-int sampler_memory_bound(const struct sampler *sampler, const struct sample_target *target,
-                         double *sharep)
+int sampler_measure(const struct sampler *sampler, const struct sample_target *target,
+                    struct cpu_use *use)
 {
     for (size_t i = 0; i < sampler->n_slots; i++) {
         const struct source *source = &sampler->slots[i].source;
 
-        if (source->ops && source->ops->memory_bound &&
-            !source->ops->memory_bound(source->self, target, sharep))
+        if (source->ops && source->ops->measure && !source->ops->measure(source->self, target, use))
             return 0;
     }
     return SOURCE_UNMEASURED;

@@ -373,6 +373,31 @@ void worker_pool_wind_down(struct worker_pool *pool)
     }
 }
 
+/* Mutex held. Return: those of `ops`; the others stay, in their order. */
+static struct work_queue lane_take(struct lane *lane, const struct work_ops *ops)
+{
+    struct work_queue waiting = work_queue_split(&lane->waiting, SIZE_MAX), taken = {0};
+    struct work *work;
+
+    while ((work = work_queue_pop(&waiting)))
+        work_queue_push(work->ops == ops ? &taken : &lane->waiting, work);
+    return taken;
+}
+
+void worker_pool_recall(struct worker_pool *pool, size_t lane, const struct work_ops *ops,
+                        void (*recalled)(struct work *work))
+{
+    struct exchange *exchange = pool->exchange;
+    struct work_queue taken;
+    struct work *work;
+
+    pthread_mutex_lock(&exchange->mutex);
+    taken = lane_take(&exchange->lanes[lane % exchange->n_lanes], ops);
+    pthread_mutex_unlock(&exchange->mutex);
+    while ((work = work_queue_pop(&taken)))
+        recalled(work);
+}
+
 void worker_pool_on_returned(struct worker_pool *pool,
                              void (*on_returned)(void *userdata, pid_t pid), void *userdata)
 {

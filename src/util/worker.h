@@ -75,6 +75,13 @@ void worker_pool_check(struct worker_pool *pool, uint64_t now,
 void worker_pool_on_returned(struct worker_pool *pool,
                              void (*on_returned)(void *userdata, pid_t pid), void *userdata);
 
+/*
+ * Takes the requests of a kind that wait in a lane back: recalled() gets each, and owns it; those
+ * that run may end.
+ */
+void worker_pool_recall(struct worker_pool *pool, size_t lane, const struct work_ops *ops,
+                        void (*recalled)(struct work *work));
+
 /* Drops waiting requests, and what is submitted from now on; those that run may end. */
 void worker_pool_wind_down(struct worker_pool *pool);
 

@@ -4,8 +4,8 @@
  */
 #include "discover/proc_text.h"
 #include "fuzz.h"
-#include "sample/cgroup_dir.h"
-#include "sample/cgroup_mounts.h"
+#include "sample/scope/cgroup_dir.h"
+#include "sample/scope/cgroup_mounts.h"
 #include "util/cleanup.h"
 
 static bool ends_with(const char *text, const char *end)

@@ -5,9 +5,9 @@
  * Of the input the first byte places the records in the ring, the rest are records.
  */
 #include "fuzz.h"
-#include "sample/mem_sample.h"
-#include "sample/perf_ring.h"
-#include "sample/perf_sample.h"
+#include "sample/mem/mem_sample.h"
+#include "sample/perf/perf_ring.h"
+#include "sample/perf/perf_sample.h"
 
 #define RING_BYTES 4096
 #define RECORD_BYTES_MAX 512 /* that the reader hands over */

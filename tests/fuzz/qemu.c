@@ -3,7 +3,7 @@
  * from it lies within limits, and its CPUs are on nodes that exist.
  */
 #include "fuzz.h"
-#include "sample/qemu_args.h"
+#include "sample/kvm/qemu_args.h"
 #include "util/cleanup.h"
 
 #define CPUS_MAX (1 << 16) /* as QEMU_CPUS_MAX */

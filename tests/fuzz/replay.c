@@ -4,7 +4,7 @@
  */
 #include "fuzz.h"
 #include "numabd/discover.h"
-#include "sample/replay_world.h"
+#include "sample/trace/replay_world.h"
 #include "util/cleanup.h"
 #include "util/procfs.h"
 

@@ -3,8 +3,8 @@
  * is written alike once more.
  */
 #include "fuzz.h"
-#include "sample/trace_read.h"
-#include "sample/trace_write.h"
+#include "sample/trace/trace_read.h"
+#include "sample/trace/trace_write.h"
 #include "util/cleanup.h"
 #include "util/procfs.h"
 

@@ -6,8 +6,8 @@
  * most of the time), the second is the IP within the code, then come the registers, then the code.
  */
 #include "fuzz.h"
-#include "sample/code_cache.h"
-#include "sample/x86_address.h"
+#include "sample/timer/code_cache.h"
+#include "sample/timer/x86_address.h"
 #include "util/cleanup.h"
 
 #define LINE_BYTES 64

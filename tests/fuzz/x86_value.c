@@ -4,7 +4,7 @@
  *
  * Of the input the first bytes are the registers, then come steps of three bytes.
  */
-#include "sample/x86_value.h"
+#include "sample/timer/x86_value.h"
 #include "fuzz.h"
 
 struct step {

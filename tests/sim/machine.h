@@ -18,8 +18,9 @@ struct sim_cpu {
 struct sim_tally {
     uint64_t n_maps, n_numa_maps, n_heads, n_queries, n_moves;
     uint64_t n_forbidden; /* pages asked to move that their owner bound, or that others map too */
+    uint64_t n_queried;   /* pages, in n_queries */
+    uint64_t query_nsec;  /* of them */
     uint64_t cpu_nsec;    /* of all requests, moves included */
-    uint64_t moving_nsec; /* of moves alone */
 };
 
 struct sim_machine {

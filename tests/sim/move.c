@@ -37,6 +37,16 @@ static uint64_t mover_page(const struct mover *mover, uint64_t addr)
     return (addr - mover->vma->start) / SIM_PAGE_BYTES;
 }
 
+/* Pages from `first` on that are in the page table, or one that is not. */
+static size_t count_mapped(const struct sim_vma *vma, uint64_t first, size_t n)
+{
+    uint64_t left = vma->first_mapped + vma->n_mapped - first;
+
+    if (!sim_vma_maps(vma, first))
+        return 1;
+    return n < left ? n : (size_t)left;
+}
+
 /* How many of the n addresses follow the first one in its chunk. */
 static size_t count_run(void *const *pages, const int *nodes, size_t n, uint64_t first)
 {
@@ -57,15 +67,29 @@ static int check_target(const struct sim_machine *machine, int node)
     return 0;
 }
 
+/* Of a process that must not lose pages. */
+static bool is_spared(const struct sim_machine *machine, const struct sim_object *object)
+{
+    for (size_t i = 0; i < machine->n_processes; i++) {
+        const struct sim_process *process = machine->processes[i];
+
+        for (size_t v = 0; v < process->n_vmas && process->spared && !process->ended; v++)
+            if (process->vmas[v].object == object)
+                return true;
+    }
+    return false;
+}
+
 /* Return: 0, the status of all n pages, or 1 when the node is full. */
 static int mover_move(struct mover *mover, uint64_t first, uint64_t n, int node)
 {
     struct sim_machine *machine = mover->machine;
     struct sim_object *object = mover->vma->object;
-    bool shared = object->n_mappers > 1 && !(mover->flags & MPOL_MF_MOVE_ALL);
+    bool all = mover->flags & MPOL_MF_MOVE_ALL, shared = object->n_mappers > 1 && !all;
     uint64_t arrived = machine->nodes[node].n_arrived, cost;
 
-    if (shared || strcmp(mover->vma->policy, "default"))
+    if (shared || strcmp(mover->vma->policy, "default") || (all && !object->shared) ||
+        is_spared(machine, object))
         machine->tally.n_forbidden += n;
     if (shared)
         return -EACCES;
@@ -74,7 +98,6 @@ static int mover_move(struct mover *mover, uint64_t first, uint64_t n, int node)
     arrived = machine->nodes[node].n_arrived - arrived;
     cost = object->huge ? arrived / SIM_CHUNK_PAGES * MOVE_HUGE_NSEC : arrived * MOVE_PAGE_NSEC;
     machine->tally.cpu_nsec += cost;
-    machine->tally.moving_nsec += cost;
     return 0;
 }
 
@@ -82,8 +105,9 @@ static void write_nodes(const struct mover *mover, uint64_t first, size_t n, int
 {
     for (size_t i = 0; i < n; i++) {
         int node = sim_object_node(mover->vma->object, first + i);
+        bool absent = node == SIM_ABSENT || !sim_vma_maps(mover->vma, first + i);
 
-        status[i] = node == SIM_ABSENT ? -ENOENT : node;
+        status[i] = absent ? -ENOENT : node;
     }
 }
 
@@ -106,7 +130,11 @@ static int mover_take(struct mover *mover, void *const *pages, const int *nodes,
         return 0;
     }
     first = mover_page(mover, (uint64_t)(uintptr_t)pages[0]);
-    *np = count_run(pages, nodes, *np, first);
+    *np = count_mapped(mover->vma, first, count_run(pages, nodes, *np, first));
+    if (nodes && !sim_vma_maps(mover->vma, first)) {
+        status[0] = -ENOENT;
+        return 0;
+    }
     if (nodes && (r = check_target(mover->machine, nodes[0])))
         return r;
     if (nodes)
@@ -120,6 +148,20 @@ static int mover_take(struct mover *mover, void *const *pages, const int *nodes,
     return 0;
 }
 
+static void tally_call(struct sim_tally *tally, size_t n, bool moves)
+{
+    uint64_t cost = CALL_NSEC + n * QUERY_PAGE_NSEC;
+
+    tally->cpu_nsec += cost;
+    if (moves) {
+        tally->n_moves++;
+        return;
+    }
+    tally->query_nsec += cost;
+    tally->n_queried += n;
+    tally->n_queries++;
+}
+
 long sim_move_pages(void *self, pid_t pid, size_t n, void *const *pages, const int *nodes,
                     int *status, int flags)
 {
@@ -128,13 +170,7 @@ long sim_move_pages(void *self, pid_t pid, size_t n, void *const *pages, const i
         .machine = machine, .process = sim_machine_find(machine, pid), .flags = flags};
     int r = 0;
 
-    machine->tally.cpu_nsec += CALL_NSEC + n * QUERY_PAGE_NSEC;
-    if (nodes) {
-        machine->tally.moving_nsec += CALL_NSEC + n * QUERY_PAGE_NSEC;
-        machine->tally.n_moves++;
-    } else {
-        machine->tally.n_queries++;
-    }
+    tally_call(&machine->tally, n, nodes != NULL);
     if (!mover.process)
         return -ESRCH;
     for (size_t i = 0, taken; i < n && !r; i += taken) {

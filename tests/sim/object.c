@@ -21,7 +21,7 @@ struct sim_object *sim_object_new(uint64_t id, uint64_t n_pages)
 {
     struct sim_object *object = sim_calloc(1, sizeof *object);
 
-    *object = (struct sim_object){.id = id, .n_pages = n_pages};
+    *object = (struct sim_object){.id = id, .inode = id, .n_pages = n_pages};
     object->chunks = sim_calloc(n_chunks(object), sizeof *object->chunks);
     for (uint64_t i = 0; i < n_chunks(object); i++)
         object->chunks[i].node = SIM_ABSENT;

@@ -19,7 +19,8 @@ struct sim_chunk {
 };
 
 struct sim_object {
-    uint64_t id; /* from 1; the inode of shared ones */
+    uint64_t id;    /* from 1 */
+    uint64_t inode; /* of shared ones; the id unless it is set: one may be used again */
     uint64_t n_pages;
     struct sim_chunk *chunks;
     uint64_t n_on[SIM_NODES_MAX]; /* pages by node */

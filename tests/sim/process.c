@@ -40,10 +40,30 @@ size_t sim_process_map(struct sim_process *process, struct sim_object *object)
         .object = object,
         .perms = object->shared ? "rw-s" : "rw-p",
         .policy = "default",
+        .n_mapped = object->n_pages,
     };
     process->end = start + object->n_pages * SIM_PAGE_BYTES;
     object->n_mappers++;
     return process->n_vmas++;
+}
+
+void sim_process_remap(struct sim_process *process)
+{
+    struct sim_vma *vma = &process->vmas[process->n_vmas - 1];
+
+    vma->start = process->end + GAP_BYTES;
+    process->end = vma->start + vma->object->n_pages * SIM_PAGE_BYTES;
+}
+
+void sim_process_touch(struct sim_process *process, size_t vma, uint64_t first, uint64_t n)
+{
+    process->vmas[vma].first_mapped = first;
+    process->vmas[vma].n_mapped = n;
+}
+
+bool sim_vma_maps(const struct sim_vma *vma, uint64_t page)
+{
+    return page >= vma->first_mapped && page - vma->first_mapped < vma->n_mapped;
 }
 
 struct sim_vma *sim_process_find_vma(struct sim_process *process, uint64_t addr)
@@ -68,8 +88,11 @@ uint64_t sim_process_n_present(const struct sim_process *process)
 {
     uint64_t n = 0;
 
-    for (size_t i = 0; i < process->n_vmas; i++)
-        n += sim_object_n_present(process->vmas[i].object);
+    for (size_t i = 0; i < process->n_vmas; i++) {
+        uint64_t present = sim_object_n_present(process->vmas[i].object);
+
+        n += present < process->vmas[i].n_mapped ? present : process->vmas[i].n_mapped;
+    }
     return n;
 }
 

@@ -14,6 +14,8 @@ struct sim_vma {
     struct sim_object *object; /* mapped as a whole; a private one is the process's */
     const char *perms;         /* as in maps */
     const char *policy;        /* as in numa_maps */
+    /* Pages in the process's page table; all that are present, unless set. */
+    uint64_t first_mapped, n_mapped;
 };
 
 /* A part of one mapping that a thread touches, evenly at random. */
@@ -41,6 +43,7 @@ struct sim_process {
     const char *comm;
     const char *mems_allowed; /* NULL: all */
     bool ended;
+    bool spared;          /* none of its pages may ever be moved */
     struct sim_vma *vmas; /* ascending */
     size_t n_vmas, vmas_cap;
     uint64_t end; /* of the last one */
@@ -56,6 +59,12 @@ struct sim_process *sim_process_free(struct sim_process *process);
 
 /* Maps an object behind the mappings that are there. Return: the place of the mapping. */
 size_t sim_process_map(struct sim_process *process, struct sim_object *object);
+/* The last mapping goes to another address. */
+void sim_process_remap(struct sim_process *process);
+/* Only pages [first, first + n) of a mapping are in the page table. */
+void sim_process_touch(struct sim_process *process, size_t vma, uint64_t first, uint64_t n);
+/* Is this page of a mapping in the page table, if it is present at all? */
+bool sim_vma_maps(const struct sim_vma *vma, uint64_t page);
 /* The mapping around addr, NULL: none. */
 struct sim_vma *sim_process_find_vma(struct sim_process *process, uint64_t addr);
 uint64_t sim_process_n_present(const struct sim_process *process);

@@ -1,10 +1,14 @@
 #include "sim/run.h"
 
+#include <malloc.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "decide/budget.h"
+#include "pipeline_state.h"
 #include "sim/fail.h"
+#include "util/array.h"
 #include "util/nsec.h"
 
 #define SELF_PID 2
@@ -72,6 +76,19 @@ void sim_run_init(struct sim_run *run, const struct sim_shape *shape, uint64_t s
     run_new_pipeline(run);
 }
 
+void sim_run_exclude(struct sim_run *run, const char *comm)
+{
+    struct config *config;
+    struct rule_list *list;
+
+    SIM_NEED(config_new_default(&config) == 0);
+    list = &config->exclude;
+    SIM_NEED(ARRAY_RESERVE(list->rules, list->cap, 1) == 0);
+    list->rules[list->n_rules++] = (struct rule){.field = RULE_COMM, .pattern = strdup(comm)};
+    SIM_NEED(list->rules[0].pattern != NULL);
+    pipeline_commit(run->pipeline, config);
+}
+
 void sim_run_deinit(struct sim_run *run)
 {
     worker_pool_free(run->pool);
@@ -80,6 +97,15 @@ void sim_run_deinit(struct sim_run *run)
     sim_root_deinit(&run->root);
     sim_source_deinit(&run->source);
     sim_machine_deinit(&run->machine);
+}
+
+void sim_run_set_filter(struct sim_run *run, unsigned kind)
+{
+    struct config *config = NULL;
+
+    SIM_NEED(config_new_default(&config) == 0);
+    config->scan_filter = kind;
+    pipeline_commit(run->pipeline, config);
 }
 
 static void run_dispatch(struct sim_run *run)
@@ -138,18 +164,48 @@ static void run_watch(struct sim_run *run, const struct sim_node *before, uint64
     run->breach.n_forbidden += run->machine.tally.n_forbidden > n_forbidden;
 }
 
+double sim_run_budget(const struct sim_run *run)
+{
+    return config_cpu_budget(pipeline_config(run->pipeline), (unsigned)run->machine.n_cpus);
+}
+
+static size_t heap_bytes(void)
+{
+    struct mallinfo2 info = mallinfo2();
+
+    return info.uordblks + info.hblkhd;
+}
+
+void sim_run_mark(struct sim_run *run)
+{
+    run->base_bytes = run->peak_bytes = heap_bytes();
+}
+
+static void run_watch_cost(struct sim_run *run, double before_sec)
+{
+    double used = sim_run_cost_sec(run) - before_sec;
+
+    run->overdrawn_sec = fmax(run->overdrawn_sec + used - sim_run_budget(run), 0);
+    run->overdrawn_most_sec = fmax(run->overdrawn_most_sec, run->overdrawn_sec);
+}
+
 static void run_round(struct sim_run *run)
 {
     struct sim_node before[SIM_NODES_MAX];
     uint64_t n_forbidden = run->machine.tally.n_forbidden;
+    double cost_sec = sim_run_cost_sec(run);
+    size_t bytes;
 
     memcpy(before, run->machine.nodes, sizeof before);
     for (int slice = 0; slice < DRAINS; slice++)
         run_slice(run);
     sim_root_write_room(&run->root, &run->machine);
     SIM_NEED(pipeline_round(run->pipeline, run->machine.now, run_cpu_nsec(run)) == 0);
+    bytes = heap_bytes(); /* with all requests that wait */
+    run->peak_bytes = bytes > run->peak_bytes ? bytes : run->peak_bytes;
     run_dispatch(run);
     run_watch(run, before, n_forbidden);
+    run_watch_cost(run, cost_sec);
     run->n_rounds++;
 }
 
@@ -184,7 +240,7 @@ uint64_t sim_run_n_moved(const struct sim_run *run)
 
 double sim_run_cost_sec(const struct sim_run *run)
 {
-    return nsec_to_sec(run_cpu_nsec(run) - run->machine.tally.moving_nsec);
+    return nsec_to_sec(run_cpu_nsec(run) - migrate_counts(run->pipeline->migrate)->cpu_nsec);
 }
 
 bool sim_run_is_broken(const struct sim_run *run)

@@ -34,6 +34,13 @@ struct sim_run {
     struct pipeline *pipeline;
     unsigned n_rounds;
     struct sim_breach breach;
+    /*
+     * The most CPU time that any time up to now took above cpu_budget, in seconds: savings and
+     * debts of the budget at their worst.
+     */
+    double overdrawn_sec, overdrawn_most_sec;
+    size_t base_bytes,
+        peak_bytes; /* on the heap: at sim_run_mark, and the most in any round since */
     unsigned n_log;
     char log[512]; /* last line */
 };
@@ -41,6 +48,11 @@ struct sim_run {
 void sim_run_init(struct sim_run *run, const struct sim_shape *shape, uint64_t seed);
 void sim_run_deinit(struct sim_run *run);
 CLEANUP_DEFINE(struct sim_run *, sim_run_deinit)
+
+/* Processes of this name are excluded from now on. */
+void sim_run_exclude(struct sim_run *run, const char *comm);
+/* Instead of numabd's own (enum scan_filter_kind). */
+void sim_run_set_filter(struct sim_run *run, unsigned kind);
 
 /* Rounds of one second. */
 void sim_run_rounds(struct sim_run *run, unsigned n);
@@ -51,9 +63,13 @@ void sim_run_rounds(struct sim_run *run, unsigned n);
 unsigned sim_run_until(struct sim_run *run, double ratio, unsigned limit);
 
 double sim_run_ratio(const struct sim_run *run);
+/* cpu_budget, in CPU time per second. */
+double sim_run_budget(const struct sim_run *run);
+/* The machine is complete: what is allocated from here on is numabd's. */
+void sim_run_mark(struct sim_run *run);
 /* Pages that were moved since the start. */
 uint64_t sim_run_n_moved(const struct sim_run *run);
-/* CPU time that numabd has used, as modelled, without page copying. */
+/* CPU time that numabd has used, as modelled, without moving: what cpu_budget is about. */
 double sim_run_cost_sec(const struct sim_run *run);
 /* Any of the four. */
 bool sim_run_is_broken(const struct sim_run *run);

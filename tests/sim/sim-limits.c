@@ -256,29 +256,6 @@ static void owned_memory_stays(struct sim_play *play)
     sim_note(play, "bound, preferred, interleaved, and of a bound thread");
 }
 
-/* MAP_SHARED memory is left alone so far, however many map it. */
-static void segment_of_many_processes(struct sim_play *play)
-{
-    const struct sim_shape shape = sim_shape_ring(4, 16, 8192);
-    CLEANUP(sim_run_deinit) struct sim_run run;
-    struct sim_object *segment;
-
-    sim_run_init(&run, &shape, play->seed);
-    segment = sim_machine_add_object(&run.machine, 128 * SIM_MIB_PAGES, true);
-    sim_object_place(segment, run.machine.nodes, 0, segment->n_pages, 0);
-    for (int i = 0; i < 500; i++) {
-        struct sim_process *process = sim_machine_add_process(&run.machine, "backend");
-
-        sim_process_map(process, segment);
-        sim_load_add_threads(&run.machine, process, 0, i % 4, 1);
-    }
-    check_quiet(play, &run, LIMIT);
-    SIM_CHECK(play, run.machine.tally.n_forbidden == 0, "%llu pages",
-              (unsigned long long)run.machine.tally.n_forbidden);
-    sim_note(play, "500 processes, %llu calls to move",
-             (unsigned long long)run.machine.tally.n_moves);
-}
-
 int main(int argc, char **argv)
 {
     static const struct sim_scenario scenarios[] = {
@@ -291,7 +268,6 @@ int main(int argc, char **argv)
         {"thread_that_commutes", thread_that_commutes, false},
         {"threads_that_wander", threads_that_wander, false},
         {"owned_memory_stays", owned_memory_stays, false},
-        {"segment_of_many_processes", segment_of_many_processes, false},
     };
 
     return sim_main(argc, argv, scenarios, sizeof scenarios / sizeof *scenarios);

@@ -35,6 +35,17 @@ static double longest_time(const struct sim_machine *machine, int from)
     return longest;
 }
 
+/* Distances do not change. */
+static void reckon_longest(struct sim_source *source)
+{
+    const struct sim_machine *machine = source->machine;
+
+    if (source->longest[0] > 0)
+        return;
+    for (int node = 0; node < machine->shape.n_nodes; node++)
+        source->longest[node] = longest_time(machine, node);
+}
+
 /* A page by how often it is accessed and how long that takes. */
 static uint64_t choose_addr(struct sim_machine *machine, const struct sim_thread *thread, int from,
                             double longest)
@@ -55,6 +66,32 @@ static uint64_t choose_addr(struct sim_machine *machine, const struct sim_thread
     return vma->start + page * SIM_PAGE_BYTES + sim_random_below(random, SIM_PAGE_BYTES / 8) * 8;
 }
 
+/* n accesses, evenly over the period. Return: how many of them were seen. */
+static uint64_t draw_accesses(struct sim_source *source, const struct sim_thread *thread,
+                              double longest, uint64_t n, uint64_t period, unsigned rate_hz)
+{
+    struct sim_machine *machine = source->machine;
+    int node = sim_machine_thread_node(machine, thread);
+    pid_t pid = thread->process->pid;
+    uint64_t n_seen = 0;
+
+    for (uint64_t i = 0; i < n; i++) {
+        uint64_t addr = choose_addr(machine, thread, node, longest);
+
+        if (source->sees && !source->sees(source->sees_userdata, pid, addr))
+            continue;
+        source->batch[n_seen++] = (struct access){
+            .when_nsec = machine->now - period + (i + 1) * period / n,
+            .pid = pid,
+            .tid = thread->tid,
+            .cpu = thread->cpu,
+            .addr = addr,
+            .weight_sec = 1.0 / rate_hz,
+        };
+    }
+    return n_seen;
+}
+
 static void push_thread(struct sim_source *source, const struct sim_thread *thread, double longest,
                         uint64_t period)
 {
@@ -63,7 +100,6 @@ static void push_thread(struct sim_source *source, const struct sim_thread *thre
     unsigned rate_hz = source->rate_hz ? source->rate_hz : process->asked_hz;
     double expected = rate_hz * nsec_to_sec(period) * sim_machine_thread_share(machine, thread);
     uint64_t n = sim_random_round(&machine->random, expected);
-    int node = sim_machine_thread_node(machine, thread);
 
     source->counts.n_samples += n;
     if (!process->wanted)
@@ -71,15 +107,7 @@ static void push_thread(struct sim_source *source, const struct sim_thread *thre
     if (!process->wanted || !thread->n_uses || !n)
         return;
     SIM_NEED(ARRAY_RESERVE(source->batch, source->batch_cap, n) == 0);
-    for (uint64_t i = 0; i < n; i++)
-        source->batch[i] = (struct access){
-            .when_nsec = machine->now - period + (i + 1) * period / n,
-            .pid = process->pid,
-            .tid = thread->tid,
-            .cpu = thread->cpu,
-            .addr = choose_addr(machine, thread, node, longest),
-            .weight_sec = 1.0 / rate_hz,
-        };
+    n = draw_accesses(source, thread, longest, n, period, rate_hz);
     source->sink.push(source->sink.userdata, source->batch, n);
     source->counts.n_accesses += n;
     process->n_samples += n;
@@ -91,6 +119,7 @@ static int drain(void *self)
     struct sim_machine *machine = source->machine;
     uint64_t period = machine->now - source->drained_nsec;
 
+    reckon_longest(source);
     for (size_t i = 0; i < machine->n_processes; i++) {
         struct sim_process *process = machine->processes[i];
 
@@ -99,10 +128,9 @@ static int drain(void *self)
     }
     for (int cpu = 0; cpu < machine->n_cpus; cpu++) {
         const struct sim_cpu *from = &machine->cpus[cpu];
-        double longest = longest_time(machine, from->node);
 
         for (size_t i = 0; i < from->n_threads; i++)
-            push_thread(source, from->threads[i], longest, period);
+            push_thread(source, from->threads[i], source->longest[from->node], period);
     }
     source->drained_nsec = machine->now;
     return 0;

@@ -14,8 +14,12 @@ struct sim_source {
     struct sim_machine *machine;
     struct access_sink sink;
     struct sample_filter filter;
+    /* May an access to addr be seen? NULL: all are. */
+    bool (*sees)(void *userdata, pid_t pid, uint64_t addr);
+    void *sees_userdata;
     unsigned rate_hz; /* of all processes; 0: as numabd asks */
     uint64_t drained_nsec;
+    double longest[SIM_NODES_MAX]; /* time of an access from each node; [0] 0: not reckoned yet */
     struct sample_counts counts;
     struct access *batch;
     size_t batch_cap;

@@ -46,15 +46,16 @@ static const char *thread_policy(const struct sim_process *process, pid_t tid)
 static void print_numa_line(struct text *text, const struct sim_vma *vma, const char *policy)
 {
     const struct sim_object *object = vma->object;
-    uint64_t scale = object->huge ? SIM_CHUNK_PAGES : 1;
+    uint64_t scale = object->huge ? SIM_CHUNK_PAGES : 1, n_on[SIM_NODES_MAX] = {0};
 
+    sim_object_count(object, vma->first_mapped, vma->n_mapped, n_on);
     text_add(text, "%llx %s", (unsigned long long)vma->start,
              strcmp(vma->policy, "default") ? vma->policy : policy);
     if (object->shared)
-        text_add(text, " file=/dev/shm/%llu", (unsigned long long)object->id);
+        text_add(text, " file=/dev/shm/%llu", (unsigned long long)object->inode);
     for (int node = 0; node < SIM_NODES_MAX; node++)
-        if (object->n_on[node])
-            text_add(text, " N%d=%llu", node, (unsigned long long)(object->n_on[node] / scale));
+        if (n_on[node])
+            text_add(text, " N%d=%llu", node, (unsigned long long)(n_on[node] / scale));
     text_add(text, " kernelpagesize_kB=%llu\n", (unsigned long long)(4 * scale));
 }
 
@@ -78,11 +79,11 @@ static int read_numa_maps(struct sim_machine *machine, pid_t pid, pid_t tid, siz
     return 0;
 }
 
-static int read_file(void *self, const char *path, size_t limit, char **bufp, size_t *sizep)
+/* Return: 0 or PROCFS_GONE. */
+static int print_file(struct sim_machine *machine, const char *path, size_t limit,
+                      struct text *text)
 {
-    struct sim_machine *machine = self;
-    struct text text = {0};
-    int pid = 0, tid = 0, r;
+    int pid = 0, tid = 0;
 
     if (sscanf(path, "proc/%d/task/%d/numa_maps", &pid, &tid) == 2)
         machine->tally.n_heads++;
@@ -90,12 +91,35 @@ static int read_file(void *self, const char *path, size_t limit, char **bufp, si
         machine->tally.n_numa_maps++;
     else
         return PROCFS_GONE;
-    r = read_numa_maps(machine, pid, tid, limit, &text);
+    return read_numa_maps(machine, pid, tid, limit, text);
+}
+
+static int read_file(void *self, const char *path, size_t limit, char **bufp, size_t *sizep)
+{
+    struct text text = {0};
+    int r = print_file(self, path, limit, &text);
+
     if (r)
         return r;
     text_add(&text, "%s", "");
     *bufp = text.buf;
     *sizep = text.size < limit ? text.size : limit;
+    return 0;
+}
+
+static int list_folder(void *self, const char *path, size_t limit,
+                       bool (*visit)(void *userdata, const char *name), void *userdata)
+{
+    const struct sim_machine *machine = self;
+    char name[16];
+
+    if (strcmp(path, "proc"))
+        return PROCFS_GONE;
+    for (size_t i = 0; i < machine->n_processes && i < limit; i++) {
+        snprintf(name, sizeof name, "%d", machine->processes[i]->pid);
+        if (!machine->processes[i]->ended && !visit(userdata, name))
+            break;
+    }
     return 0;
 }
 
@@ -112,7 +136,7 @@ static int read_maps(void *self, pid_t pid, int *fdp, char **bufp, size_t *sizep
     for (size_t i = 0; i < process->n_vmas; i++) {
         const struct sim_vma *vma = &process->vmas[i];
         uint64_t end = vma->start + vma->object->n_pages * SIM_PAGE_BYTES;
-        uint64_t inode = vma->object->shared ? vma->object->id : 0;
+        uint64_t inode = vma->object->shared ? vma->object->inode : 0;
 
         text_add(&text, "%llx-%llx %s 00000000 00:%s %llu", (unsigned long long)vma->start,
                  (unsigned long long)end, vma->perms, inode ? "1a" : "00",
@@ -152,6 +176,7 @@ struct host sim_host(struct sim_machine *machine)
     static const struct host_ops ops = {
         .read_file = read_file,
         .read_maps = read_maps,
+        .list_folder = list_folder,
         .read_memory = read_memory,
         .move_pages = sim_move_pages,
         .write_file = write_file,

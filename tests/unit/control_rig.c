@@ -30,11 +30,11 @@ static int answer_status(void *userdata, struct status_report *report)
 static int copy_report(struct process_report *to, const struct process_report *from)
 {
     *to = *from;
-    to->nodes = calloc(from->n_nodes + 1u, sizeof *to->nodes);
-    if (!to->nodes)
+    to->nodes.items = calloc(from->nodes.n_items + 1u, sizeof *to->nodes.items);
+    if (!to->nodes.items)
         return -ENOMEM;
-    if (from->n_nodes)
-        memcpy(to->nodes, from->nodes, from->n_nodes * sizeof *to->nodes);
+    if (from->nodes.n_items)
+        memcpy(to->nodes.items, from->nodes.items, from->nodes.n_items * sizeof *to->nodes.items);
     return 0;
 }
 
@@ -50,6 +50,15 @@ static int answer_processes(void *userdata, uid_t uid, struct process_reports *r
             r = copy_report(&reports->items[reports->n_items++], &rig->processes.items[i]);
     }
     return r;
+}
+
+static int answer_vmas(void *userdata, uid_t uid, const struct vmas_query *query,
+                       struct vmas_page *page)
+{
+    struct control_rig *rig = userdata;
+
+    rig->n_vmas_calls++;
+    return rig->vmas ? rig->vmas(rig, uid, query, page) : VMAS_UNKNOWN;
 }
 
 static int answer_doctor(void *userdata, const struct doctor_report **reportp)
@@ -71,11 +80,32 @@ static int answer_reload(void *userdata, char *message, size_t message_size)
     return -EINVAL;
 }
 
+static void answer_hold(void *userdata, bool held)
+{
+    struct control_rig *rig = userdata;
+
+    rig->held = held;
+}
+
+static int answer_undo(void *userdata, char *message, size_t message_size)
+{
+    struct control_rig *rig = userdata;
+
+    rig->held = true;
+    if (!rig->undo_message)
+        return rig->result;
+    snprintf(message, message_size, "%s", rig->undo_message);
+    return -EIO;
+}
+
 static const struct report_ops answers = {
     .status = answer_status,
     .processes = answer_processes,
+    .vmas = answer_vmas,
     .doctor = answer_doctor,
     .reload = answer_reload,
+    .hold = answer_hold,
+    .undo = answer_undo,
 };
 
 int control_rig_start(struct control_rig *rig)

@@ -18,8 +18,13 @@ struct control_rig {
     struct status_report status;
     struct process_reports processes;
     struct doctor_report doctor;
+    /* The answer to Vmas; NULL: no process is known. */
+    int (*vmas)(struct control_rig *rig, uid_t uid, const struct vmas_query *query,
+                struct vmas_page *page);
+    unsigned n_vmas_calls;
     int result; /* of the next calls */
-    const char *reload_message;
+    const char *reload_message, *undo_message;
+    bool held;
     unsigned n_reloads;
     uid_t asked_uid;
 };

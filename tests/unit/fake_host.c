@@ -142,6 +142,39 @@ static int status_of(const struct fake_host *fake, uint64_t addr)
     return -ENOENT;
 }
 
+/* "proc": the processes that have a file "proc/PID/maps". */
+static int fake_list_folder(void *self, const char *path, size_t limit,
+                            bool (*visit)(void *userdata, const char *name), void *userdata)
+{
+    struct fake_host *fake = self;
+    char name[16], maps[32];
+    int pid;
+
+    if (fake->list_r)
+        return fake->list_r;
+    assert_string_equal(path, "proc");
+    assert_true(visit(userdata, "self") && visit(userdata, "12ab"));
+    for (size_t i = 0; i < fake->n_files && i < limit; i++) {
+        if (sscanf(fake->files[i].path, "proc/%d/maps", &pid) != 1)
+            continue;
+        snprintf(maps, sizeof maps, "proc/%d/maps", pid);
+        snprintf(name, sizeof name, "%d", pid);
+        if (!strcmp(fake->files[i].path, maps) && !visit(userdata, name))
+            break;
+    }
+    return 0;
+}
+
+static int fake_read_link(void *self, const char *path, char *text, size_t size)
+{
+    const struct fake_file *file = find_file(self, path);
+
+    if (!file || file->r)
+        return file ? file->r : PROCFS_GONE;
+    snprintf(text, size, "%s", file->text);
+    return 0;
+}
+
 static long fake_move_pages(void *self, pid_t pid, size_t n, void *const *pages, const int *nodes,
                             int *status, int flags)
 {
@@ -159,11 +192,67 @@ static long fake_move_pages(void *self, pid_t pid, size_t n, void *const *pages,
     return 0;
 }
 
+static uint64_t kinds_of(const struct fake_host *fake, uint64_t addr)
+{
+    int status = status_of(fake, addr);
+    uint64_t kinds = 0;
+
+    if (addr >= fake->swapped_start && addr < fake->swapped_end)
+        return PAGE_SWAPPED;
+    if (status >= 0)
+        kinds = PAGE_PRESENT;
+    else if (status == -EFAULT)
+        kinds = PAGE_PRESENT | PAGE_ZERO;
+    if (kinds && addr >= fake->huge_start && addr < fake->huge_end)
+        kinds |= PAGE_HUGE;
+    return kinds;
+}
+
+static long fake_scan_pages(void *self, pid_t pid, int *fdp, struct page_scan *scan)
+{
+    struct fake_host *fake = self;
+    long n = 0;
+
+    (void)pid, (void)fdp;
+    fake->n_scan_tries++;
+    if (!fake->scans || fake->scan_error)
+        return fake->scan_error ? fake->scan_error : -ENOTTY;
+    fake->n_scans++;
+    fake->scanned_bytes += scan->end - scan->start;
+    if (scan->end - scan->start > fake->longest_scan)
+        fake->longest_scan = scan->end - scan->start;
+    for (scan->reached = scan->start; scan->reached < scan->end; scan->reached += 4096) {
+        uint64_t kinds = kinds_of(fake, scan->reached);
+        struct page_run *last = n ? &scan->runs[n - 1] : NULL;
+
+        if (kinds && last && last->end == scan->reached && last->kinds == kinds) {
+            last->end += 4096;
+        } else if (kinds) {
+            if ((size_t)n == scan->n_runs_max)
+                return n;
+            scan->runs[n++] = (struct page_run){
+                .start = scan->reached, .end = scan->reached + 4096, .kinds = kinds};
+        }
+    }
+    return n;
+}
+
 static int fake_write_file(void *self, const char *path, const char *text,
                            bool (*check)(void *userdata), void *userdata)
 {
-    (void)self, (void)path, (void)text, (void)check, (void)userdata;
-    return -EOPNOTSUPP;
+    struct fake_host *fake = self;
+    struct fake_file *file = find_file(fake, path);
+
+    if (!file)
+        return PROCFS_GONE;
+    if (fake->on_write)
+        fake->on_write(fake->on_write_userdata);
+    if (fake->write_result)
+        return fake->write_result;
+    if (!check(userdata))
+        return HOST_DECLINED;
+    fake_host_set_file(fake, path, text);
+    return 0;
 }
 
 void fake_host_init(struct fake_host *fake)
@@ -171,8 +260,11 @@ void fake_host_init(struct fake_host *fake)
     static const struct host_ops ops = {
         .read_file = fake_read_file,
         .read_maps = fake_read_maps,
+        .list_folder = fake_list_folder,
+        .read_link = fake_read_link,
         .move_pages = fake_move_pages,
         .write_file = fake_write_file,
+        .scan_pages = fake_scan_pages,
     };
 
     *fake = (struct fake_host){.epoch = 1};

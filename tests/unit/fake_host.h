@@ -1,7 +1,7 @@
 #pragma once
 /*
- * A host for the tests of attribute: files and page locations are what the test says, calls are
- * counted. For inline pools: it has no lock.
+ * A host for the tests of attribute: files, links and page locations are what the test says, calls
+ * are counted. For inline pools: it has no lock.
  */
 #include "numabd/host.h"
 
@@ -26,8 +26,17 @@ struct fake_host {
     char log[4096]; /* one word for each call: maps, numa_maps, task, pages */
     size_t n_maps, n_files_read, n_calls, n_pages;
     size_t last_limit; /* of the last read_file */
+    int list_r;        /* what listing /proc gives; its folders are those with maps */
     long call_error;   /* result of move_pages from call `call_error_from` on */
     size_t call_error_from;
+    int write_result;                 /* of writing to a file that is there; 0: its text changes */
+    void (*on_write)(void *userdata); /* called first; NULL: not */
+    void *on_write_userdata;
+    bool scans;      /* there is PAGEMAP_SCAN: of the places, as base pages but for those below */
+    long scan_error; /* its result, if not 0 */
+    uint64_t huge_start, huge_end, swapped_start, swapped_end; /* [start, end) */
+    size_t n_scan_tries, n_scans;                              /* all, and those that worked */
+    uint64_t scanned_bytes, longest_scan;                      /* of all scans; of one */
 };
 
 void fake_host_init(struct fake_host *fake);

@@ -147,12 +147,22 @@ static int fake_set_period(void *self, int fd, uint64_t value)
     return -fake->refuse_period;
 }
 
+static bool event_is_owner(const struct fake_perf_event *event)
+{
+    return event->attr.type == PERF_TYPE_SOFTWARE && event->attr.config == PERF_COUNT_SW_DUMMY &&
+           event->attr.sample_period == 0;
+}
+
+/* A ring's owner counts for nobody: it is enabled all the time while its CPU has it. */
 static int fake_read(void *self, int fd, struct perf_kernel_count *count)
 {
     struct fake_perf *fake = self;
-    const struct fake_perf_event *event = event_of(fake, fd);
+    struct fake_perf_event *event = event_of(fake, fd);
 
-    fake->n_reads++;
+    if (!event_is_owner(event))
+        fake->n_reads++;
+    else if (!event->detached)
+        event->enabled_nsec = fake->now;
     assert_int_equal(event->attr.read_format, PERF_KERNEL_READ_FORMAT);
     *count = (struct perf_kernel_count){event->value, event->enabled_nsec, event->running_nsec};
     return 0;
@@ -325,10 +335,7 @@ void fake_perf_process(struct fake_perf *fake, pid_t pid, const pid_t *tids, siz
 
 static bool event_is(const struct fake_perf_event *event, const char *cgroup, pid_t tid, int cpu)
 {
-    bool owner = event->attr.type == PERF_TYPE_SOFTWARE &&
-                 event->attr.config == PERF_COUNT_SW_DUMMY && event->attr.sample_period == 0;
-
-    return event->open && !owner &&
+    return event->open && !event_is_owner(event) &&
            (!cgroup || (event->cgroup && !strcmp(cgroup, event->cgroup))) &&
            (!tid || event->tid == tid) && (cpu == -2 || event->cpu == cpu);
 }
@@ -349,6 +356,15 @@ struct fake_perf_event *fake_perf_find(struct fake_perf *fake, const char *cgrou
         if (event_is(&fake->events[i], cgroup, tid, cpu))
             return &fake->events[i];
     return NULL;
+}
+
+void fake_perf_bounce(struct fake_perf *fake, int cpu)
+{
+    for (size_t i = 0; i < fake->n_events; i++)
+        if (fake->events[i].cpu == cpu && !fake->events[i].detached) {
+            fake->events[i].detached = true;
+            fake->events[i].enabled_nsec = fake->now;
+        }
 }
 
 void fake_perf_write(struct fake_perf *fake, const struct fake_perf_event *event,

@@ -3,10 +3,10 @@
  * A kernel for perf_scope: CPUs that go offline, cgroups that are removed, threads that end, limits
  * that are reached; with rings in memory that the test writes to.
  */
-#include "sample/perf_kernel.h"
+#include "sample/perf/perf_kernel.h"
 
 #define FAKE_PERF_EVENTS 2048
-#define FAKE_PERF_CPUS 16
+#define FAKE_PERF_CPUS 64
 
 struct fake_perf_event {
     bool open;
@@ -21,6 +21,7 @@ struct fake_perf_event {
     size_t map_bytes;
     uint64_t running_nsec, value, enabled_nsec;
     bool watched, ended;
+    bool detached; /* its CPU was offline since */
 };
 
 struct fake_perf_dir {
@@ -50,8 +51,9 @@ struct fake_perf {
         refuse_list;           /* errno; 0: none */
     pid_t refuse_tid;          /* EACCES */
     size_t files_max, n_files; /* EMFILE beyond; 0: no limit */
-    size_t n_opens, n_reads, n_periods, n_lists, n_counts;
+    size_t n_opens, n_reads /* not of the rings' owners */, n_periods, n_lists, n_counts;
     int next_fd;
+    uint64_t now; /* CLOCK_MONOTONIC */
 };
 
 void fake_perf_init(struct fake_perf *fake);
@@ -66,6 +68,8 @@ size_t fake_perf_count(const struct fake_perf *fake, const char *cgroup, pid_t t
 /* The first open one of the same, or NULL. Arguments: NULL, 0 and -2 stand for any. */
 struct fake_perf_event *fake_perf_find(struct fake_perf *fake, const char *cgroup, pid_t tid,
                                        int cpu);
+/* The CPU goes offline and comes back: the events that it had stay open and silent. */
+void fake_perf_bounce(struct fake_perf *fake, int cpu);
 /* Writes a record into the ring of the event. */
 void fake_perf_write(struct fake_perf *fake, const struct fake_perf_event *event,
                      const void *record, size_t size);

@@ -17,9 +17,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "sample/fault_record.h"
-#include "sample/perf_scope.h"
-#include "sample/write_fault.h"
+#include "sample/fault/fault_record.h"
+#include "sample/fault/write_fault.h"
+#include "sample/scope/perf_scope.h"
 #include "util/nsec.h"
 #include "util/procfs.h"
 
@@ -29,6 +29,7 @@
 #define WORLD_PAGE_BYTES UINT64_C(4096)
 #define WORLD_MEMORY UINT64_C(0x7f0000000000)
 #define WORLD_FAULT_SEC 1e-6
+#define WORLD_BUDGET 0.01
 
 struct fault_process {
     pid_t pid;
@@ -390,7 +391,7 @@ static void world_write(struct fault_world *world, struct fault_process *process
 static int world_round(struct fault_world *world, uint64_t nsec)
 {
     struct sample_target targets[WORLD_PROCESSES];
-    struct sample_round round = {.targets = targets};
+    struct sample_round round = {.targets = targets, .sampling_budget = WORLD_BUDGET};
     int r;
 
     world->now += nsec;

@@ -4,7 +4,7 @@
  */
 #include "ring-memory.h"
 
-#include "sample/mem_sample.h"
+#include "sample/mem/mem_sample.h"
 
 struct mem_record_bytes {
     struct perf_event_header header;

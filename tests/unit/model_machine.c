@@ -33,6 +33,8 @@ static void process_free_memory(struct model *model, struct model_process *proce
     for (size_t i = 0; i < process->n_vmas; i++) {
         struct model_vma *vma = &process->vmas[i];
 
+        if (vma->borrowed)
+            continue;
         for (size_t page = 0; page < vma->n_pages; page++)
             if (vma->pages[page].at >= 0)
                 model->free_pages[vma->pages[page].at]++;
@@ -111,6 +113,22 @@ struct model_vma *model_add_vma(struct model *model, struct model_process *proce
     model->free_pages[node] -= n_pages;
     for (size_t page = 0; page < n_pages; page++)
         vma->pages[page].at = node;
+    process->n_vmas++;
+    return vma;
+}
+
+struct model_vma *model_add_shared(struct model_process *process, struct model_vma *of)
+{
+    struct model_vma *vma = &process->vmas[process->n_vmas];
+
+    assert_true(process->n_vmas < MODEL_VMAS);
+    of->perms = "rw-s";
+    of->inode = of->start >> 12; /* no two mappings of a machine are shared here */
+    for (size_t page = 0; page < of->n_pages; page++)
+        of->pages[page].flags |= MODEL_PAGE_SHARED;
+    *vma = *of;
+    vma->start = MODEL_BASE + (8 + process->n_vmas) * MODEL_VMA_STEP;
+    vma->borrowed = true;
     process->n_vmas++;
     return vma;
 }

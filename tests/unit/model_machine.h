@@ -52,6 +52,8 @@ struct model_vma {
     size_t n_pages;
     const char *perms;  /* as in maps */
     const char *policy; /* as in numa_maps */
+    uint64_t inode;     /* of shared memory */
+    bool borrowed;      /* its pages are another process's mapping's */
 };
 
 /* Touches pages [first, first + n_pages) of one mapping, evenly at random. */
@@ -104,12 +106,15 @@ struct model {
     uint64_t random;
     uint64_t now;
     unsigned rate_hz; /* of all processes; 0: as each round asks */
+    double cpi;       /* cycles per instruction of all processes; 0: nothing counts them */
     struct access_sink sink;
     struct sample_filter filter;
     struct sample_counts counts;
+    bool no_move_all; /* CAP_SYS_NICE is missing */
     /* The n-th move_pages call from now on (1 = the next) fails with this errno; 0: none. */
     size_t fail_at;
     int fail_error;
+    bool no_scans; /* a kernel before 6.7: no PAGEMAP_SCAN */
     /* Called before each move_pages call; may change anything. */
     void (*before_call)(struct model *model, struct model_process *process, bool moves);
 };
@@ -125,6 +130,8 @@ struct model_process *model_find(const struct model *model, pid_t pid);
 /* Adds a mapping whose pages all lie on `node`. */
 struct model_vma *model_add_vma(struct model *model, struct model_process *process, size_t n_pages,
                                 int node);
+/* Adds a mapping of the pages of another process's, which are shared from now on. */
+struct model_vma *model_add_shared(struct model_process *process, struct model_vma *of);
 void model_set_huge(struct model_vma *vma);
 /* Ends a process; it stays readable for the test. */
 void model_kill(struct model *model, struct model_process *process);
@@ -156,3 +163,5 @@ struct source model_source(struct model *model);
 /* move_pages(2) as Linux 6.12 does it (model_pages.c). */
 long model_move_pages(void *self, pid_t pid, size_t n, void *const *pages, const int *nodes,
                       int *status, int flags);
+/* PAGEMAP_SCAN (model_scan.c). */
+long model_scan_pages(void *self, pid_t pid, int *fdp, struct page_scan *scan);

@@ -20,6 +20,7 @@ struct group {
     size_t n_folios;
     size_t start; /* index of the first page of the call that belongs to it */
     int node;     /* -1: no group */
+    bool all;     /* MPOL_MF_MOVE_ALL */
 };
 
 static struct model_vma *find_vma(struct model_process *process, uint64_t addr)
@@ -61,7 +62,7 @@ static int queue_page(struct model_process *process, uint64_t addr, struct group
         return folio->at;
     if (folio->at == group->node)
         return 0;
-    if (folio->flags & MODEL_PAGE_SHARED)
+    if (folio->flags & MODEL_PAGE_SHARED && !group->all)
         return -EACCES;
     if (folio->flags & MODEL_PAGE_ISOLATED)
         return -EBUSY;
@@ -134,10 +135,10 @@ static int check_node(const struct model *model, const struct model_process *pro
 }
 
 static long pages_move_to(struct model *model, struct model_process *process, size_t n,
-                          void *const *pages, const int *nodes, int *status)
+                          void *const *pages, const int *nodes, int *status, bool all)
 {
     CLEANUP(freep) struct model_page **folios = calloc(n + 1, sizeof(*folios));
-    struct group group = {.folios = folios, .node = -1};
+    struct group group = {.folios = folios, .node = -1, .all = all};
     long r;
 
     for (size_t i = 0; i < n; i++) {
@@ -196,10 +197,13 @@ long model_move_pages(void *self, pid_t pid, size_t n, void *const *pages, const
     if (model->before_call && process)
         model->before_call(model, process, nodes != NULL);
     r = call_error(model, pid);
-    if (!r && nodes && flags != MPOL_MF_MOVE)
+    if (!r && nodes && flags != MPOL_MF_MOVE && flags != MPOL_MF_MOVE_ALL)
         r = -EINVAL;
+    if (!r && nodes && flags == MPOL_MF_MOVE_ALL && model->no_move_all)
+        r = -EPERM;
     if (!r && nodes)
-        r = pages_move_to(model, model_find(model, pid), n, pages, nodes, status);
+        r = pages_move_to(model, model_find(model, pid), n, pages, nodes, status,
+                          flags == MPOL_MF_MOVE_ALL);
     else if (!r)
         pages_query(process, n, pages, status);
     model_log_call(model, nodes ? MODEL_CALL_MOVE : MODEL_CALL_QUERY, pid, n, r);

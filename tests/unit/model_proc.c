@@ -27,8 +27,9 @@ static void print_maps(const struct model_process *process, FILE *file)
         const struct model_vma *vma = &process->vmas[i];
         uint64_t end = vma->start + vma->n_pages * MODEL_PAGE_BYTES;
 
-        fprintf(file, "%llx-%llx %s 00000000 00:00 0 \n", (unsigned long long)vma->start,
-                (unsigned long long)end, vma->perms);
+        fprintf(file, "%llx-%llx %s 00000000 00:%02d %llu %s\n", (unsigned long long)vma->start,
+                (unsigned long long)end, vma->perms, vma->inode ? 1 : 0,
+                (unsigned long long)vma->inode, vma->inode ? "/dev/zero (deleted)" : "");
     }
     /* Never empty while the address space is there. */
     fprintf(file, "ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0 [vsyscall]\n");
@@ -122,6 +123,21 @@ static int read_maps(void *self, pid_t pid, int *fdp, char **bufp, size_t *sizep
     return r;
 }
 
+static int list_folder(void *self, const char *path, size_t limit,
+                       bool (*visit)(void *userdata, const char *name), void *userdata)
+{
+    const struct model *model = self;
+    char name[16];
+
+    assert_string_equal(path, "proc");
+    for (size_t i = 0; i < model->n_processes && i < limit; i++) {
+        snprintf(name, sizeof name, "%d", model->processes[i]->pid);
+        if (!model->processes[i]->ended && !visit(userdata, name))
+            break;
+    }
+    return 0;
+}
+
 static ssize_t read_memory(void *self, pid_t pid, const struct iovec *local,
                            const struct iovec *remote, size_t n)
 {
@@ -142,8 +158,10 @@ struct host model_host(struct model *model)
     static const struct host_ops ops = {
         .read_file = read_file,
         .read_maps = read_maps,
+        .list_folder = list_folder,
         .read_memory = read_memory,
         .move_pages = model_move_pages,
+        .scan_pages = model_scan_pages,
         .write_file = write_file,
     };
 
@@ -288,6 +306,17 @@ static int follow(void *self, const struct sample_round *round, struct source_re
     return 0;
 }
 
+static int measure(void *self, const struct sample_target *target, struct cpu_use *use)
+{
+    const struct model *model = self;
+
+    (void)target;
+    if (model->cpi <= 0)
+        return SOURCE_UNMEASURED;
+    *use = (struct cpu_use){.memory_bound = 0.3, .cpi = model->cpi};
+    return 0;
+}
+
 static void keep(void *self)
 {
     (void)self;
@@ -296,7 +325,13 @@ static void keep(void *self)
 struct source model_source(struct model *model)
 {
     static const struct source_ops ops = {
-        .name = "model", .drain = drain, .counts = counts, .round = follow, .free = keep};
+        .name = "model",
+        .drain = drain,
+        .counts = counts,
+        .round = follow,
+        .measure = measure,
+        .free = keep,
+    };
 
     return (struct source){.ops = &ops, .self = model};
 }

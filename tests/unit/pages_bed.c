@@ -5,6 +5,7 @@
 
 #include <cmocka.h>
 
+#include <numaif.h>
 #include <stdlib.h>
 
 static const struct model_shape three_nodes = {
@@ -17,7 +18,8 @@ void pages_bed_init(struct pages_bed *bed, size_t n)
     bed->process = model_add_process(&bed->model, PAGES_BED_PID, "target");
     bed->vma = model_add_vma(&bed->model, bed->process, n, 0);
     for (size_t i = 0; i < n; i++)
-        bed->pages[i] = (void *)(uintptr_t)(bed->vma->start + i * MODEL_PAGE_BYTES);
+        bed->pages[i] = (struct page_to_move){
+            .addr = (void *)(uintptr_t)(bed->vma->start + i * MODEL_PAGE_BYTES), .n_pages = 1};
 }
 
 int pages_bed_setup(void **state)
@@ -50,7 +52,7 @@ void pages_bed_check(const struct pages_bed *bed)
 int pages_bed_move(struct pages_bed *bed, int node)
 {
     struct host host = model_host(&bed->model);
-    const struct pages_owner owner = {.host = &host, .pid = PAGES_BED_PID};
+    const struct pages_owner owner = {.host = &host, .pid = PAGES_BED_PID, .flags = MPOL_MF_MOVE};
 
     return pages_move(&owner, bed->pages, bed->n, node, bed->before, bed->at, &bed->ledger);
 }

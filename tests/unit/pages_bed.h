@@ -12,7 +12,7 @@ struct pages_bed {
     struct model model;
     struct model_process *process;
     struct model_vma *vma;
-    void *pages[PAGES_BED_MAX];
+    struct page_to_move pages[PAGES_BED_MAX];
     int before[PAGES_BED_MAX], at[PAGES_BED_MAX];
     size_t n;
     struct ledger ledger;

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "sample/perf_ring.h"
-#include "sample/perf_sample.h"
+#include "sample/perf/perf_ring.h"
+#include "sample/perf/perf_sample.h"
 
 struct ring_memory {
     uint8_t *data;

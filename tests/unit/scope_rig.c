@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sample/perf_sample.h"
+#include "sample/perf/perf_sample.h"
 #include "util/array.h"
 
 void scope_rig_init(struct scope_rig *rig)
@@ -86,6 +86,7 @@ int scope_rig_round(struct scope_rig *rig)
         .n_targets = rig->n_targets,
     };
 
+    rig->perf.now = rig->now;
     return perf_scope_round(rig->scope, &round, &rig->reason);
 }
 

@@ -11,7 +11,7 @@
 
 #include "fake_host.h"
 #include "fake_perf.h"
-#include "sample/perf_scope.h"
+#include "sample/scope/perf_scope.h"
 #include "util/nsec.h"
 
 #define RIG_CPUS 4

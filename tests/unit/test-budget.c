@@ -67,7 +67,7 @@ static void room_is_what_lies_above_reserve_and_headroom(void **state)
                                   .free_bytes = cases[i].free,
                                   .reserve_bytes = cases[i].reserve,
                                   .inactive_file_bytes = cases[i].cache};
-        uint64_t room = budget_room(&config, &node);
+        uint64_t room = budget_room(&config, &node, false);
 
         if (room != cases[i].room)
             fail_msg("%s: %llu", cases[i].name, (unsigned long long)room);
@@ -83,7 +83,7 @@ static void steps_never_pass_the_limit(void **state)
     uint64_t room;
 
     (void)state;
-    while ((room = budget_room(&config, &node)) > 0) {
+    while ((room = budget_room(&config, &node, false)) > 0) {
         node.free_bytes -= room;
         assert_true(++n_steps < 100);
     }
@@ -96,7 +96,20 @@ static void node_without_memory_has_no_room(void **state)
     const struct node node = {.online = true, .has_cpus = true};
 
     (void)state;
-    assert_int_equal(budget_room(&config, &node), 0);
+    assert_int_equal(budget_room(&config, &node, false), 0);
+}
+
+static void under_pressure_only_free_memory_counts(void **state)
+{
+    const struct config config = {.headroom_bytes = MIB(256), .use_page_cache = true};
+    struct node node = {
+        .total_bytes = GIB(64), .free_bytes = GIB(1), .inactive_file_bytes = GIB(32)};
+
+    (void)state;
+    assert_true(budget_room(&config, &node, false) > GIB(4));
+    assert_true(budget_room(&config, &node, true) < GIB(1));
+    node.free_bytes = MIB(100);
+    assert_int_equal(budget_room(&config, &node, true), 0);
 }
 
 int main(void)
@@ -106,6 +119,7 @@ int main(void)
         cmocka_unit_test(room_is_what_lies_above_reserve_and_headroom),
         cmocka_unit_test(steps_never_pass_the_limit),
         cmocka_unit_test(node_without_memory_has_no_room),
+        cmocka_unit_test(under_pressure_only_free_memory_counts),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

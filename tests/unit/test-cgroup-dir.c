@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "sample/cgroup_dir.h"
-#include "sample/cgroup_mounts.h"
+#include "sample/scope/cgroup_dir.h"
+#include "sample/scope/cgroup_mounts.h"
 #include "tree.h"
 #include "util/array.h"
 

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "sample/code_cache.h"
+#include "sample/timer/code_cache.h"
 
 #define BYTES (X86_BEFORE_BYTES + X86_AFTER_BYTES)
 #define IP X86_BEFORE_BYTES
@@ -158,20 +158,20 @@ static void test_one_byte_of_code(void **state)
 
 static void test_shelf_lends_to_one(void **state)
 {
-    struct code_shelf shelf = {0};
+    struct code_shelf *shelf = code_shelf_new();
     struct code_cache *first = NULL, *second = NULL, *again = NULL;
 
     (void)state;
-    assert_int_equal(code_shelf_take(&shelf, &first), 0);
-    assert_int_equal(code_shelf_take(&shelf, &second), 0); /* the first is lost with its worker */
+    assert_int_equal(code_shelf_take(shelf, &first), 0);
+    assert_int_equal(code_shelf_take(shelf, &second), 0); /* the first is lost with its worker */
     assert_ptr_not_equal(first, second);
-    code_shelf_give(&shelf, second);
-    assert_int_equal(code_shelf_take(&shelf, &again), 0);
+    code_shelf_give(shelf, second);
+    assert_int_equal(code_shelf_take(shelf, &again), 0);
     assert_ptr_equal(again, second);
-    code_shelf_give(&shelf, again);
-    code_shelf_give(&shelf, first); /* it comes back after all: one of them is freed */
-    code_shelf_deinit(&shelf);
-    code_shelf_deinit(&shelf);
+    code_shelf_give(shelf, again);
+    code_shelf_give(shelf, first); /* it comes back after all: one of them is freed */
+    code_shelf_unref(code_shelf_ref(shelf));
+    code_shelf_unref(shelf);
 }
 
 int main(void)

@@ -19,6 +19,7 @@
 #include "ctl/verbs.h"
 #include "report/json.h"
 #include "report/wire.h"
+#include "util/array.h"
 
 /* One call of the real client, run in a thread. */
 struct call {
@@ -111,10 +112,10 @@ static void processes_arrive_with_nodes_and_hostile_names(void **state)
          .rss_bytes = 1,
          .n_threads = 2,
          .remote_permyriad = -1,
-         .nodes = nodes,
-         .n_nodes = 2,
+         .nodes = {nodes, 2},
          .nodes_known = true,
          .moved_bytes = 3,
+         .autonuma = {4, 5, 6, 7, 1328.672},
          .state = "stable"},
         {.pid = 2, .comm = "\xef\xbf\xbe", .state = "learning"}, /* U+FFFE */
     };
@@ -131,10 +132,16 @@ static void processes_arrive_with_nodes_and_hostile_names(void **state)
         "[{\"pid\":9876868,\"uid\":4294967294,\"comm\":\"a\xef\xbf\xbd\\u001b\",\"rss_bytes\":1,"
         "\"n_threads\":2,\"remote_permyriad\":null,\"nodes_known\":true,"
         "\"nodes\":[{\"node\":0,\"bytes\":4096},{\"node\":255,\"bytes\":18446744073709551615}],"
-        "\"moved_bytes\":3,\"state\":\"stable\"},"
+        "\"moved_bytes\":3,"
+        "\"numa_pte_updates\":4,\"numa_hint_faults\":5,"
+        "\"numa_hint_faults_local\":6,\"numa_pages_migrated\":7,\"autonuma_cost\":1328.672,"
+        "\"state\":\"stable\"},"
         "{\"pid\":2,\"uid\":0,\"comm\":\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\",\"rss_bytes\":0,"
         "\"n_threads\":0,\"remote_permyriad\":0,\"nodes_known\":false,\"nodes\":[],"
-        "\"moved_bytes\":0,\"state\":\"learning\"}]");
+        "\"moved_bytes\":0,"
+        "\"numa_pte_updates\":0,\"numa_hint_faults\":0,"
+        "\"numa_hint_faults_local\":0,\"numa_pages_migrated\":0,\"autonuma_cost\":0,"
+        "\"state\":\"learning\"}]");
     assert_int_equal(rig.asked_uid, geteuid());
     control_rig_deinit(&rig);
     free(call.json);
@@ -197,34 +204,88 @@ static void reload_brings_the_configs_error_to_root(void **state)
     control_rig_deinit(&rig);
 }
 
+static int verb_of(const char *bus, int (*verb)(const struct ctl_options *options))
+{
+    const struct ctl_options options = {.bus = bus};
+
+    return verb(&options);
+}
+
+static int run_pause(void *bus)
+{
+    return verb_of(bus, verb_pause);
+}
+
+static int run_resume(void *bus)
+{
+    return verb_of(bus, verb_resume);
+}
+
+static int run_undo(void *bus)
+{
+    return verb_of(bus, verb_undo);
+}
+
+static void pause_resume_and_undo_reach_the_daemon(void **state)
+{
+    struct control_rig rig;
+
+    (void)state;
+    if (geteuid() != 0) {
+        print_message("pause as root: not tried, needs root\n");
+        skip();
+    }
+    control_rig_init(&rig, false);
+    assert_int_equal(control_rig_run(&rig, run_pause, rig.bus), EXIT_SUCCESS);
+    assert_true(rig.held);
+    assert_int_equal(control_rig_run(&rig, run_resume, rig.bus), EXIT_SUCCESS);
+    assert_false(rig.held);
+    assert_int_equal(control_rig_run(&rig, run_undo, rig.bus), EXIT_SUCCESS);
+    assert_true(rig.held);
+    rig.undo_message = "something could not be put back";
+    assert_int_equal(control_rig_run(&rig, run_undo, rig.bus), EXIT_FAILURE);
+    control_rig_deinit(&rig);
+}
+
+/* Each verb that changes something, by another user. */
+static int run_all_as_nobody(const char *bus)
+{
+    int (*const verbs[])(const struct ctl_options *options) = {verb_reload, verb_pause, verb_resume,
+                                                               verb_undo};
+
+    for (size_t i = 0; i < ARRAY_LENGTH(verbs); i++)
+        if (verb_of(bus, verbs[i]) != EXIT_REFUSED)
+            return 50 + (int)i;
+    return EXIT_REFUSED;
+}
+
 static int run_as_nobody(void *argument)
 {
     pid_t pid = fork();
     int status = -1;
 
     if (pid == 0) {
-        struct ctl_options options = {.bus = argument};
-
         if (setresgid(65534, 65534, 65534) < 0 || setresuid(65534, 65534, 65534) < 0)
             _exit(99);
-        _exit(verb_reload(&options));
+        _exit(run_all_as_nobody(argument));
     }
     assert_int_equal(waitpid(pid, &status, 0), pid);
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-static void reload_is_refused_to_others(void **state)
+static void changes_are_refused_to_others(void **state)
 {
     struct control_rig rig;
 
     (void)state;
     if (geteuid() != 0) {
-        print_message("reload as another user: not tried, needs root\n");
+        print_message("changes by another user: not tried, needs root\n");
         skip();
     }
     control_rig_init(&rig, false);
     assert_int_equal(control_rig_run(&rig, run_as_nobody, rig.bus), EXIT_REFUSED);
     assert_int_equal(rig.n_reloads, 0);
+    assert_false(rig.held);
     control_rig_deinit(&rig);
 }
 
@@ -300,7 +361,8 @@ int main(void)
         cmocka_unit_test(ten_thousand_processes_arrive),
         cmocka_unit_test(failures_arrive_as_one_line),
         cmocka_unit_test(reload_brings_the_configs_error_to_root),
-        cmocka_unit_test(reload_is_refused_to_others),
+        cmocka_unit_test(changes_are_refused_to_others),
+        cmocka_unit_test(pause_resume_and_undo_reach_the_daemon),
         cmocka_unit_test(a_bus_client_is_greeted),
         cmocka_unit_test(without_a_daemon_the_verbs_say_so),
         cmocka_unit_test(a_daemon_that_hangs_is_given_up),

@@ -423,6 +423,21 @@ static void nothing_that_goes_in_is_changed(void **state)
     assert_memory_equal(scenes, scenes_before, sizeof(scenes));
 }
 
+static void a_process_that_gained_nothing_is_left_alone(void **state)
+{
+    struct scene_machine machine;
+    struct scene scene;
+    struct move move;
+
+    (void)state;
+    scene_machine_init(&machine);
+    scene_init(&scene, SCENE_BASE);
+    scene.space.benefit.until_nsec = machine.env.now + 1;
+    assert_int_equal(decide_range(&machine.env, &scene.candidate, &move), REASON_NO_BENEFIT);
+    machine.env.now += 1;
+    assert_int_equal(decide_range(&machine.env, &scene.candidate, &move), REASON_NONE);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -435,6 +450,7 @@ int main(void)
         cmocka_unit_test(group_lends_its_claim),
         cmocka_unit_test(equal_distances_never_move),
         cmocka_unit_test(nothing_that_goes_in_is_changed),
+        cmocka_unit_test(a_process_that_gained_nothing_is_left_alone),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

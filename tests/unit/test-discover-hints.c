@@ -64,6 +64,27 @@ static void sampled_process_that_grew_becomes_a_target(void **state)
     assert_int_equal(discover_world_count(world, REASON_NONE), 1);
 }
 
+/* move_pages said EACCES: the minute until detail is read again is too long. */
+static void a_target_whose_cpuset_shrank_is_judged_anew_at_once(void **state)
+{
+    struct discover_world *world = *state;
+    struct fake_process item = {.pid = 60, .rss_bytes = 64 * MIB};
+
+    discover_world_set(world, &item, 1);
+    discover_world_scan(world);
+    assert_int_equal(discover_world_reason(world, 60), REASON_NONE);
+    item.mems = "0";
+    discover_hint(world->discover, 60);
+    round_between_scans(world);
+    assert_int_equal(discover_world_reason(world, 60), REASON_NONE);
+    discover_recheck(world->discover, 60);
+    discover_recheck(world->discover, 61); /* nobody */
+    round_between_scans(world);
+    assert_int_equal(discover_world_reason(world, 60), REASON_SINGLE_NODE);
+    assert_int_equal(discover_world_count(world, REASON_SINGLE_NODE), 1);
+    assert_int_equal(discover_world_count(world, REASON_NONE), 0);
+}
+
 static void hints_are_bounded(void **state)
 {
     struct discover_world *world = *state;
@@ -107,6 +128,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(sampled_process_is_found_without_a_scan),
         TEST(sampled_process_that_grew_becomes_a_target),
+        TEST(a_target_whose_cpuset_shrank_is_judged_anew_at_once),
         TEST(hints_are_bounded),
         TEST(target_that_ended_is_dropped_between_scans),
     };

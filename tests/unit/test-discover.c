@@ -374,12 +374,42 @@ static void ten_thousand_processes_come_and_go(void **state)
     assert_int_equal(discover_world_count(world, REASON_NONE), N / 20);
 }
 
+/* Shared memory is taken from small mappers too, which the rules may have excluded. */
+static void small_process_is_judged_when_looked_at_closer(void **state)
+{
+    struct discover_world *world = *state;
+    struct fake_process items[] = {
+        {.pid = 60, .rss_bytes = 1, .comm = "redis"},
+        {.pid = 61, .rss_bytes = 1, .mems = "1"},
+        {.pid = 62, .rss_bytes = 1},
+        {.pid = 63, .rss_bytes = 1, .comm = "redis"}, /* not looked at */
+    };
+
+    add_rule(&world->config->exclude, RULE_COMM, "redis");
+    discover_world_set(world, items, ARRAY_LENGTH(items));
+    discover_world_scan(world);
+    for (pid_t pid = 60; pid <= 62; pid++) {
+        assert_int_equal(discover_world_reason(world, pid), REASON_TOO_SMALL);
+        discover_look_closer(world->discover, pid);
+        assert_false(target_is_only_small(discover_find(world->discover, pid)));
+    }
+    assert_int_equal(world->fake.n_details, 0);
+    discover_world_scan(world);
+    assert_int_equal(world->fake.n_details, 3);
+    assert_int_equal(discover_world_reason(world, 60), REASON_EXCLUDED);
+    assert_int_equal(discover_world_reason(world, 61), REASON_SINGLE_NODE);
+    assert_int_equal(discover_world_reason(world, 62), REASON_TOO_SMALL);
+    assert_true(target_is_only_small(discover_find(world->discover, 62)));
+    assert_false(target_is_only_small(discover_find(world->discover, 63)));
+}
+
 int main(void)
 {
 #define TEST(function)                                                                             \
     cmocka_unit_test_setup_teardown(function, discover_world_setup, discover_world_teardown)
     const struct CMUnitTest tests[] = {
         TEST(each_process_has_its_reason),
+        TEST(small_process_is_judged_when_looked_at_closer),
         TEST(detail_is_read_of_large_processes_only),
         TEST(empty_processes_are_too_small_even_without_a_limit),
         TEST(size_has_hysteresis),

@@ -70,6 +70,10 @@ static const struct call_case call_cases[] = {
      "EPERM", "give CAP_SYS_ADMIN: without it the kernel hides the numbers"},
     {"an old kernel", PROBE_PIDFD, ENOSYS, NULL, 0, "2", "pidfd_open", "ENOSYS",
      "use a kernel with Linux 5.3"},
+    {"no PAGEMAP_SCAN before Linux 6.7", PROBE_SCAN_PAGES, ENOTTY, NULL, 0, "2", "PAGEMAP_SCAN",
+     "ENOTTY", "use a kernel with Linux 6.7"},
+    {"a hidden pagemap", PROBE_SCAN_PAGES, EACCES, NULL, 0, "2", "PAGEMAP_SCAN", "EACCES",
+     "a security module or a sandbox hides the file"},
     {"what nobody expects", PROBE_MOVE_PAGES, EIO, NULL, 0, "2", "move_pages", "EIO",
      "no fix is known"},
 };

@@ -365,7 +365,8 @@ static void the_text_has_one_safe_line_each(void **state)
     fclose(file);
     assert_non_null(strstr(text,
                            "\n  ok       whose                       all; now: 12 cgroups, 96 "
-                           "events; cannot see: nothing \\x1b[31m\n"));
+                           "events\n                                       cannot see: nothing "
+                           "\\x1b[31m\n"));
     assert_non_null(strstr(text, "\n  missing  move_pages                  moves pages; move_pages "
                                  "(own page to its node): Function not implemented (ENOSYS); to "
                                  "do: use a kernel with CONFIG_MIGRATION and CONFIG_NUMA\n"));

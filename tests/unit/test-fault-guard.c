@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "sample/fault_guard.h"
+#include "sample/fault/fault_guard.h"
 #include "util/array.h"
 
 static void test_links(void **state)

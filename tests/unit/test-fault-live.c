@@ -23,9 +23,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "sample/fault_probe.h"
-#include "sample/fault_record.h"
-#include "sample/perf_ring.h"
+#include "sample/fault/fault_probe.h"
+#include "sample/fault/fault_record.h"
+#include "sample/perf/perf_ring.h"
 #include "sample/proc_usage.h"
 #include "util/cleanup.h"
 #include "util/nsec.h"
@@ -220,7 +220,7 @@ static void touch_all(const struct touched *touched, int zero_fd)
 static void test_each_first_touch_is_told_once(void **state)
 {
     const struct sample_target self = {.pid = getpid(), .n_threads = 1, .rate_hz = 250};
-    const struct sample_round round = {.targets = &self, .n_targets = 1};
+    const struct sample_round round = {.targets = &self, .n_targets = 1, .sampling_budget = 0.01};
     CLEANUP(fd_closep) int zero_fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
     struct touched touched = {.page_bytes = (size_t)sysconf(_SC_PAGESIZE)};
     struct source_reason reason = {.text = ""};
@@ -343,7 +343,8 @@ static int walk_sample(const struct walk *walk, const struct source *source,
     int r = 0;
 
     while (!r && walk->n_inside == 0) {
-        struct sample_round round = {.now = nsec_now(), .targets = &target, .n_targets = 1};
+        struct sample_round round = {
+            .now = nsec_now(), .targets = &target, .n_targets = 1, .sampling_budget = 0.01};
 
         assert_true(time(NULL) - begin < PATIENCE_SEC);
         r = source->ops->round(source->self, &round, reason);
@@ -375,7 +376,7 @@ static void test_a_live_process(void **state)
         skip();
     }
     walk_start(&walk);
-    source_options.sink = (struct access_sink){walk_push, &walk};
+    source_options.sink = (struct access_sink){.push = walk_push, .userdata = &walk};
     source_options.filter = (struct sample_filter){walk_wants, &walk};
     assert_int_equal(worker_pool_new_inline(&source_options.pool), 0);
     assert_int_equal(write_fault_new_from_seams(&source, &source_options, &seams, &reason), 0);

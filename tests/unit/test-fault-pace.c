@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "sample/fault_pace.h"
+#include "sample/fault/fault_pace.h"
 #include "util/array.h"
 
 /* A fault costs 1 us, a window is a second. One busy CPU may lose 10 ms a second. */
@@ -20,6 +20,7 @@ static struct fault_bill bill(double clear_msec, uint64_t n_faults, double cpu_s
         .fault_sec = 1e-6,
         .cpu_sec = cpu_sec,
         .window_sec = 1,
+        .budget = 0.01,
     };
 }
 

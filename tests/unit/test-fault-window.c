@@ -10,7 +10,7 @@
 
 #include <stdlib.h>
 
-#include "sample/fault_window.h"
+#include "sample/fault/fault_window.h"
 #include "util/nsec.h"
 
 #define PID 100

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "attribute/groups.h"
+#include "attribute/slabs.h"
 #include "space_rig.h"
 #include "util/array.h"
 #include "util/nsec.h"
@@ -80,7 +81,7 @@ static void test_the_smallest_range_with_enough_samples(void **state)
         uint64_t start, end;
     } cases[] = {
         {14, BASE, BASE + 2 * M},
-        {4, BASE, BASE + 8 * M},
+        {4, BASE, BASE + 16 * M}, /* that of 8 MiB would say the same as the one of 32 */
     };
 
     (void)state;
@@ -210,15 +211,36 @@ static void test_gaps_go_along(void **state)
     size_t n_dropped;
 
     (void)state;
-    assert_int_equal(space_fill_gaps(space, 100), 0);
-    use(space, 8, BASE, BASE + 48 * M, 4); /* 24 of 32 ranges */
+    assert_int_equal(space_fill_slabs(space, 100), 0);
+    use(space, 8, BASE, BASE + 48 * M, 4); /* two of three slabs */
     assert_int_equal(HASH_COUNT(space->ranges), 24);
-    assert_int_equal(space_fill_gaps(space, 3), 3);
-    assert_int_equal(space_fill_gaps(space, 100), 5);
+    assert_int_equal(HASH_COUNT(space->groups[SLAB_LEVEL]), 2);
+    assert_int_equal(space_fill_slabs(space, 0), 0);
+    assert_int_equal(space_fill_slabs(space, 100), 1);
+    assert_int_equal(space_fill_slabs(space, 100), 0);
+    assert_true(covers(group_at(space, SLAB_LEVEL, BASE + 48 * M), BASE + 48 * M, BASE + 64 * M));
+    assert_int_equal(slab_node(space, group_at(space, SLAB_LEVEL, BASE + 48 * M)), 8);
+    assert_int_equal(space_fill_gaps(space, 100), 0); /* slabs speak for all */
+    space_close_round(space, SHARE, 1, 3 * NSEC_PER_SEC, &n_dropped);
+    assert_int_equal(n_dropped, 0);
+    assert_int_equal(HASH_COUNT(space->groups[SLAB_LEVEL]), 3); /* kept without samples */
+    space_free(space);
+}
+
+/* A mapping of 8 MiB has no slab. */
+static void test_gaps_of_small_mappings_go_along(void **state)
+{
+    struct space *space = space_rig_new("1000000-1800000 rw-p 0 0:0 0 \n");
+    size_t n_dropped;
+
+    (void)state;
+    use(space, 8, BASE, BASE + 4 * M, 8);
+    assert_int_equal(space_fill_slabs(space, 100), 0);
+    assert_int_equal(space_fill_gaps(space, 1), 1);
+    assert_int_equal(space_fill_gaps(space, 100), 1);
     assert_int_equal(space_fill_gaps(space, 100), 0);
-    assert_int_equal(HASH_COUNT(space->ranges), 32);
-    assert_true(covers(space_find_range(space, BASE + 62 * M), BASE + 62 * M, BASE + 64 * M));
-    assert_int_equal(evidence_at(space, BASE + 62 * M)->claim.node, 8);
+    assert_true(covers(space_find_range(space, BASE + 6 * M), BASE + 6 * M, BASE + 8 * M));
+    assert_int_equal(evidence_at(space, BASE + 6 * M)->claim.node, 8);
     space_close_round(space, SHARE, 1, 3 * NSEC_PER_SEC, &n_dropped);
     assert_int_equal(n_dropped, 0); /* kept though no sample fell into them */
     space_free(space);
@@ -231,7 +253,7 @@ static void test_groups_live_as_long_as_their_mapping(void **state)
     (void)state;
     use(space, 8, BASE, BASE + 64 * M, 4);
     space_rig_set(space, "1000000-5000000 rw-p 0 0:0 0 \n");
-    assert_true(covers(evidence_at(space, BASE), BASE, BASE + 8 * M));
+    assert_true(covers(evidence_at(space, BASE), BASE, BASE + 16 * M));
     space_rig_set(space, "1000000-1400000 rw-p 0 0:0 0 \n"); /* 4 MiB are left */
     assert_ptr_equal(evidence_at(space, BASE), space_find_range(space, BASE));
     for (unsigned level = 0; level < GROUP_LEVELS; level++)
@@ -258,7 +280,7 @@ static void test_groups_are_forgotten(void **state)
 
     (void)state;
     use(space, 8, BASE, BASE + 64 * M, 4);
-    assert_non_null(space->groups[0]);
+    assert_non_null(space->groups[SLAB_LEVEL]);
     for (uint64_t round = 3; round < 1500; round++)
         space_close_round(space, SHARE, 1, round * NSEC_PER_SEC, &n_dropped);
     for (unsigned level = 0; level < GROUP_LEVELS; level++)
@@ -323,6 +345,7 @@ int main(void)
         cmocka_unit_test(test_halves_of_what_looks_shared_pass_by_themselves),
         cmocka_unit_test(test_no_group_of_the_same_size),
         cmocka_unit_test(test_gaps_go_along),
+        cmocka_unit_test(test_gaps_of_small_mappings_go_along),
         cmocka_unit_test(test_groups_live_as_long_as_their_mapping),
         cmocka_unit_test(test_groups_grow_with_their_vma),
         cmocka_unit_test(test_groups_learn_what_has_no_range),

@@ -111,6 +111,7 @@ static int bed_round(struct bed *bed)
         .n_targets = bed->n_targets,
         .ranges = bed->ranges,
         .n_ranges = bed->n_ranges,
+        .cpu_budget = 0.02,
     };
     int r;
 

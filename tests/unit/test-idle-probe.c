@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sample/idle_probe.h"
+#include "sample/idle/idle_probe.h"
 #include "util/array.h"
 
 static void no_bitmap(struct idle_world *world)

@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "sample/idle_scan.h"
+#include "sample/idle/idle_scan.h"
 #include "util/array.h"
 
 #define PAGE IDLE_WORLD_PAGE

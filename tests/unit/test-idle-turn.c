@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sample/idle_batch.h"
-#include "sample/idle_budget.h"
-#include "sample/idle_turn.h"
+#include "sample/idle/idle_batch.h"
+#include "sample/idle/idle_budget.h"
+#include "sample/idle/idle_turn.h"
 #include "util/array.h"
 #include "util/nsec.h"
 
@@ -276,11 +276,13 @@ static void test_budget_by_time(void **state)
     uint64_t now = 5 * NSEC_PER_SEC;
 
     (void)state;
-    assert_int_equal(idle_budget_give(&budget, now), 1000); /* 5 ms at 5 us */
-    assert_int_equal(idle_budget_give(&budget, now), 0);
-    assert_int_equal(idle_budget_give(&budget, now += NSEC_PER_SEC / 10), 100);
-    assert_int_equal(idle_budget_give(&budget, now += 60 * NSEC_PER_SEC), 1000);
-    assert_int_equal(idle_budget_give(&budget, now - 1), 0); /* a clock that went back */
+    assert_int_equal(idle_budget_give(&budget, 0.02, now), 1000); /* 5 ms at 5 us */
+    assert_int_equal(idle_budget_give(&budget, 0.02, now), 0);
+    assert_int_equal(idle_budget_give(&budget, 0.02, now += NSEC_PER_SEC / 10), 100);
+    assert_int_equal(idle_budget_give(&budget, 0.02, now += 60 * NSEC_PER_SEC), 1000);
+    assert_int_equal(idle_budget_give(&budget, 0.02, now - 1), 0); /* a clock that went back */
+    assert_int_equal(idle_budget_give(&budget, 0.002, now += NSEC_PER_SEC), 100);
+    assert_int_equal(idle_budget_give(&budget, 0, now += NSEC_PER_SEC), IDLE_PAGES_MIN);
 }
 
 static void test_budget_follows_cost(void **state)
@@ -291,15 +293,15 @@ static void test_budget_follows_cost(void **state)
     (void)state;
     for (unsigned i = 0; i < 40; i++)
         idle_budget_learn(&budget, 100, 100 * 20 * NSEC_PER_USEC);
-    assert_in_range(idle_budget_give(&budget, now += NSEC_PER_SEC), 249, 251);
+    assert_in_range(idle_budget_give(&budget, 0.02, now += NSEC_PER_SEC), 249, 251);
     for (unsigned i = 0; i < 40; i++)
         idle_budget_learn(&budget, 1, NSEC_PER_SEC);
-    assert_int_equal(idle_budget_give(&budget, now += NSEC_PER_SEC), IDLE_PAGES_MIN);
+    assert_int_equal(idle_budget_give(&budget, 0.02, now += NSEC_PER_SEC), IDLE_PAGES_MIN);
     for (unsigned i = 0; i < 100; i++)
         idle_budget_learn(&budget, 1000, 0);
-    assert_int_equal(idle_budget_give(&budget, now += NSEC_PER_SEC), IDLE_PAGES_MAX);
+    assert_int_equal(idle_budget_give(&budget, 0.02, now += NSEC_PER_SEC), IDLE_PAGES_MAX);
     idle_budget_learn(&budget, 0, NSEC_PER_SEC); /* no pages, no price */
-    assert_int_equal(idle_budget_give(&budget, now += NSEC_PER_SEC), IDLE_PAGES_MAX);
+    assert_int_equal(idle_budget_give(&budget, 0.02, now += NSEC_PER_SEC), IDLE_PAGES_MAX);
 }
 
 int main(void)

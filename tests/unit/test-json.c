@@ -64,10 +64,10 @@ static void processes_are_an_array_with_null_for_unknown_shares(void **state)
          .rss_bytes = 1,
          .n_threads = 2,
          .remote_permyriad = 210,
-         .nodes = nodes,
-         .n_nodes = 2,
+         .nodes = {nodes, 2},
          .nodes_known = true,
          .moved_bytes = 3,
+         .autonuma = {4, 5, 6, 7, 1328.672},
          .state = "stable"},
         {.pid = 1, .comm = "x", .remote_permyriad = -1, .state = "init"},
     };
@@ -83,9 +83,14 @@ static void processes_are_an_array_with_null_for_unknown_shares(void **state)
         text, "[{\"pid\":9876868,\"uid\":4294967295,\"comm\":\"a \\\"b\\\"\",\"rss_bytes\":1,"
               "\"n_threads\":2,\"remote_permyriad\":210,\"nodes_known\":true,"
               "\"nodes\":[{\"node\":0,\"bytes\":4096},{\"node\":8,\"bytes\":18446744073709551615}],"
-              "\"moved_bytes\":3,\"state\":\"stable\"},"
+              "\"moved_bytes\":3,"
+              "\"numa_pte_updates\":4,\"numa_hint_faults\":5,"
+              "\"numa_hint_faults_local\":6,\"numa_pages_migrated\":7,\"autonuma_cost\":1328.672,"
+              "\"state\":\"stable\"},"
               "{\"pid\":1,\"uid\":0,\"comm\":\"x\",\"rss_bytes\":0,\"n_threads\":0,"
               "\"remote_permyriad\":null,\"nodes_known\":false,\"nodes\":[],\"moved_bytes\":0,"
+              "\"numa_pte_updates\":0,\"numa_hint_faults\":0,"
+              "\"numa_hint_faults_local\":0,\"numa_pages_migrated\":0,\"autonuma_cost\":0,"
               "\"state\":\"init\"}]");
     free(text);
 }
@@ -103,7 +108,7 @@ static void status_has_objects_of_the_counts_above_zero(void **state)
     report.errnos[1] = 512;
     report.errno_pages[1] = 6;
     report.vma_reasons.n[REASON_BIND] = 7;
-    report.vma_reasons.n[REASON_COUNT - 1] = 8;
+    report.vma_reasons.n[REASON_REFUSED] = 8;
     json_print_status(file, &report);
     fclose(file);
     assert_non_null(strstr(text, "\"state\":\"idle\",\"why\":\"\","));

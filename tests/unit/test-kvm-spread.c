@@ -15,7 +15,7 @@
 
 #include "attribute/ranges.h"
 #include "attribute_rig.h"
-#include "sample/kvm_spread.h"
+#include "sample/kvm/kvm_spread.h"
 #include "util/array.h"
 
 #define BASE UINT64_C(0x10000000)

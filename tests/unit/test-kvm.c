@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sample/kvm.h"
-#include "sample/vmm.h"
+#include "sample/kvm/kvm.h"
+#include "sample/kvm/vmm.h"
 #include "util/cleanup.h"
 #include "util/procfs.h"
 

@@ -10,7 +10,7 @@
 
 #include "daemon/limits.h"
 #include "numabd/sample.h"
-#include "sample/perf_scope.h"
+#include "sample/scope/perf_scope.h"
 
 static rlim_t soft_limit(void)
 {

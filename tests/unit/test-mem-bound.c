@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "sample/mem_bound.h"
-#include "sample/mem_weight.h"
+#include "sample/mem/mem_bound.h"
+#include "sample/mem/mem_weight.h"
 #include "util/array.h"
 #include "util/nsec.h"
 
@@ -46,6 +46,33 @@ static void test_shares(void **state)
 static const struct sample_target target = {.pid = 10, .start_ticks = 5};
 
 /* Each answer is about the time since the last one. */
+static int take(struct mem_bound *bound, const struct sample_target *whose, uint64_t cycles,
+                uint64_t instructions, double *sharep)
+{
+    struct cpu_use use = {.memory_bound = *sharep};
+    int r = mem_bound_take(bound, whose, cycles, instructions, &use);
+
+    *sharep = use.memory_bound;
+    return r;
+}
+
+static void cycles_per_instruction_are_those_since_the_last_answer(void **state)
+{
+    CLEANUP(mem_bound_freep) struct mem_bound *bound = NULL;
+    struct cpu_use use = {.cpi = -1};
+
+    (void)state;
+    assert_int_equal(mem_bound_new(&bound), 0);
+    assert_int_equal(mem_bound_take(bound, &target, 0, 0, &use), MEM_BOUND_UNKNOWN);
+    assert_true(use.cpi == -1);
+    assert_int_equal(mem_bound_take(bound, &target, 4000000, 2000000, &use), 0);
+    assert_true(use.cpi == 2);
+    assert_int_equal(mem_bound_take(bound, &target, 5500000, 5000000, &use), 0);
+    assert_true(use.cpi == 0.5);
+    assert_int_equal(mem_bound_take(bound, &target, 5500001, 5000000, &use), MEM_BOUND_UNKNOWN);
+    assert_true(use.cpi == 0.5);
+}
+
 static void test_since_last_answer(void **state)
 {
     struct mem_bound *bound = NULL;
@@ -53,10 +80,10 @@ static void test_since_last_answer(void **state)
 
     (void)state;
     assert_int_equal(mem_bound_new(&bound), 0);
-    assert_int_equal(mem_bound_take(bound, &target, 500, 500, &share), MEM_BOUND_UNKNOWN);
-    assert_int_equal(mem_bound_take(bound, &target, 10000500, 5000500, &share), 0);
+    assert_int_equal(take(bound, &target, 500, 500, &share), MEM_BOUND_UNKNOWN);
+    assert_int_equal(take(bound, &target, 10000500, 5000500, &share), 0);
     assert_float_equal(share, 0.75, 1e-9);
-    assert_int_equal(mem_bound_take(bound, &target, 20000500, 25000500, &share), 0);
+    assert_int_equal(take(bound, &target, 20000500, 25000500, &share), 0);
     assert_float_equal(share, 0, 1e-9);
     mem_bound_free(bound);
 }
@@ -69,10 +96,10 @@ static void test_short_times_add_up(void **state)
 
     (void)state;
     assert_int_equal(mem_bound_new(&bound), 0);
-    mem_bound_take(bound, &target, 0, 0, &share);
-    assert_int_equal(mem_bound_take(bound, &target, 600000, 300000, &share), MEM_BOUND_UNKNOWN);
+    take(bound, &target, 0, 0, &share);
+    assert_int_equal(take(bound, &target, 600000, 300000, &share), MEM_BOUND_UNKNOWN);
     assert_float_equal(share, -1, 0);
-    assert_int_equal(mem_bound_take(bound, &target, 1200000, 600000, &share), 0);
+    assert_int_equal(take(bound, &target, 1200000, 600000, &share), 0);
     assert_float_equal(share, 0.75, 1e-9);
     mem_bound_free(bound);
 }
@@ -86,13 +113,13 @@ static void test_restarts(void **state)
 
     (void)state;
     assert_int_equal(mem_bound_new(&bound), 0);
-    mem_bound_take(bound, &target, 50000000, 10000000, &share);
-    assert_int_equal(mem_bound_take(bound, &target, 2000000, 1000000, &share), MEM_BOUND_UNKNOWN);
-    assert_int_equal(mem_bound_take(bound, &target, 4000000, 2000000, &share), 0);
+    take(bound, &target, 50000000, 10000000, &share);
+    assert_int_equal(take(bound, &target, 2000000, 1000000, &share), MEM_BOUND_UNKNOWN);
+    assert_int_equal(take(bound, &target, 4000000, 2000000, &share), 0);
     assert_float_equal(share, 0.75, 1e-9);
-    assert_int_equal(mem_bound_take(bound, &target, 3999999, 4000000, &share), MEM_BOUND_UNKNOWN);
-    assert_int_equal(mem_bound_take(bound, &target, 6000000, 3999999, &share), MEM_BOUND_UNKNOWN);
-    assert_int_equal(mem_bound_take(bound, &other, 40000000, 20000000, &share), MEM_BOUND_UNKNOWN);
+    assert_int_equal(take(bound, &target, 3999999, 4000000, &share), MEM_BOUND_UNKNOWN);
+    assert_int_equal(take(bound, &target, 6000000, 3999999, &share), MEM_BOUND_UNKNOWN);
+    assert_int_equal(take(bound, &other, 40000000, 20000000, &share), MEM_BOUND_UNKNOWN);
     mem_bound_free(bound);
 }
 
@@ -104,7 +131,7 @@ static void test_latencies(void **state)
 
     (void)state;
     assert_int_equal(mem_bound_new(&bound), 0);
-    mem_bound_take(bound, &target, 0, 0, &share);
+    take(bound, &target, 0, 0, &share);
     for (unsigned i = 0; i < 10; i++) {
         mem_bound_add(bound, 10, 100, ACCESS_LOCALITY_CACHE);
         mem_bound_add(bound, 10, 300, ACCESS_LOCALITY_REMOTE);
@@ -112,7 +139,7 @@ static void test_latencies(void **state)
         mem_bound_add(bound, 10, 300, ACCESS_LOCALITY_UNKNOWN);
         mem_bound_add(bound, 11, 1e9, ACCESS_LOCALITY_CACHE); /* of another process */
     }
-    assert_int_equal(mem_bound_take(bound, &target, 2000000, 1000000, &share), 0);
+    assert_int_equal(take(bound, &target, 2000000, 1000000, &share), 0);
     assert_float_equal(share, 0.75 * 700 / 800, 1e-9);
     mem_bound_free(bound);
 }
@@ -126,13 +153,13 @@ static void test_forgets(void **state)
 
     (void)state;
     assert_int_equal(mem_bound_new(&bound), 0);
-    mem_bound_take(bound, &target, 0, 0, &share);
-    mem_bound_take(bound, &kept, 0, 0, &share);
+    take(bound, &target, 0, 0, &share);
+    take(bound, &kept, 0, 0, &share);
     mem_bound_keep(bound, &(struct sample_round){.targets = left, .n_targets = 2});
-    assert_int_equal(mem_bound_take(bound, &target, 2000000, 100, &share), MEM_BOUND_UNKNOWN);
-    assert_int_equal(mem_bound_take(bound, &kept, 2000000, 100, &share), 0);
+    assert_int_equal(take(bound, &target, 2000000, 100, &share), MEM_BOUND_UNKNOWN);
+    assert_int_equal(take(bound, &kept, 2000000, 100, &share), 0);
     mem_bound_keep(bound, &(struct sample_round){.n_targets = 0});
-    assert_int_equal(mem_bound_take(bound, &kept, 4000000, 200, &share), MEM_BOUND_UNKNOWN);
+    assert_int_equal(take(bound, &kept, 4000000, 200, &share), MEM_BOUND_UNKNOWN);
     mem_bound_free(bound);
 }
 
@@ -224,6 +251,7 @@ int main(void)
         cmocka_unit_test(test_forgets),
         cmocka_unit_test(test_weights),
         cmocka_unit_test(test_gaps),
+        cmocka_unit_test(cycles_per_instruction_are_those_since_the_last_answer),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -142,7 +142,7 @@ static void sample_a_target(const struct tree_file *files, size_t n, enum access
     const struct sample_counts *counts;
     struct fixture fixture;
     char text[256] = "";
-    double share = -1;
+    struct cpu_use use;
 
     if (start(&fixture, files, n)) {
         print_message("SKIP: %s\n", fixture.reason.text);
@@ -160,8 +160,8 @@ static void sample_a_target(const struct tree_file *files, size_t n, enum access
     assert_non_null(strstr(text, name));
     assert_int_equal(counts->n_accesses, fixture.n_inside + fixture.n_outside);
     if (strstr(text, "no cycle counts"))
-        assert_int_equal(fixture.source.ops->memory_bound(
-                             fixture.source.self, &(struct sample_target){.pid = getpid()}, &share),
+        assert_int_equal(fixture.source.ops->measure(
+                             fixture.source.self, &(struct sample_target){.pid = getpid()}, &use),
                          SOURCE_UNMEASURED);
     munmap(fixture.start, N_PAGES * 4096);
     stop(&fixture);

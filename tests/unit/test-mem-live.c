@@ -16,8 +16,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "sample/mem_reader.h"
-#include "sample/perf_ring.h"
+#include "sample/mem/mem_reader.h"
+#include "sample/perf/perf_ring.h"
 #include "util/array.h"
 #include "util/nsec.h"
 

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "fake_host.h"
-#include "sample/mem_phys.h"
+#include "sample/mem/mem_phys.h"
 #include "util/array.h"
 
 #define BLOCK UINT64_C(0x8000000)

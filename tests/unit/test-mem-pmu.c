@@ -11,8 +11,8 @@
 
 #include <string.h>
 
-#include "sample/mem_clock.h"
-#include "sample/mem_pmu.h"
+#include "sample/mem/mem_clock.h"
+#include "sample/mem/mem_pmu.h"
 #include "tree.h"
 #include "util/array.h"
 

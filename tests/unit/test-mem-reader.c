@@ -7,7 +7,7 @@
 
 #include "fake_host.h"
 #include "mutate.h"
-#include "sample/mem_reader.h"
+#include "sample/mem/mem_reader.h"
 #include "util/array.h"
 #include "util/nsec.h"
 
@@ -335,11 +335,11 @@ static void test_feeds_memory_bound(void **state)
 {
     const struct sample_target target = {.pid = TARGET, .start_ticks = 1};
     struct fixture fixture;
-    double share = -1;
+    struct cpu_use use;
 
     (void)state;
     start(&fixture);
-    mem_bound_take(fixture.reader.bound, &target, 0, 0, &share);
+    mem_bound_take(fixture.reader.bound, &target, 0, 0, &use);
     for (unsigned i = 0; i < 32; i++) {
         struct mem_record_bytes record = mem_record(TARGET, 0x1000);
 
@@ -348,8 +348,8 @@ static void test_feeds_memory_bound(void **state)
         put(&fixture, &record);
     }
     drain(&fixture);
-    assert_int_equal(mem_bound_take(fixture.reader.bound, &target, 2000000, 1000000, &share), 0);
-    assert_float_equal(share, 0.375, 1e-9);
+    assert_int_equal(mem_bound_take(fixture.reader.bound, &target, 2000000, 1000000, &use), 0);
+    assert_float_equal(use.memory_bound, 0.375, 1e-9);
     stop(&fixture);
 }
 

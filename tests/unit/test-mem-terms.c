@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "mutate.h"
-#include "sample/mem_terms.h"
+#include "sample/mem/mem_terms.h"
 #include "util/array.h"
 
 static const struct {

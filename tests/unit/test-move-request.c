@@ -54,14 +54,24 @@ static void bed_deinit(struct bed *bed)
     model_deinit(&bed->model);
 }
 
+/* Pages [first, end) of the mapping. */
+static void add_pages(struct move_request *request, const struct bed *bed, uint64_t first,
+                      uint64_t end)
+{
+    const struct move move = {.start = bed->vma->start + first * 4096,
+                              .end = bed->vma->start + end * 4096};
+
+    assert_int_equal(move_request_add(request, &move), 0);
+}
+
 static struct move_request *new_request(struct bed *bed)
 {
     struct move_request *request;
 
-    assert_int_equal(move_request_new(&request, &bed->host, &bed->target, &bed->space, 1), 0);
-    assert_int_equal(move_request_add(request, bed->vma->start, bed->vma->start + 512 * 4096), 0);
-    assert_int_equal(
-        move_request_add(request, bed->vma->start + 600 * 4096, bed->vma->start + 700 * 4096), 0);
+    assert_int_equal(move_request_new(&request, &bed->host, &bed->target, &bed->space, 1, false),
+                     0);
+    add_pages(request, bed, 0, 512);
+    add_pages(request, bed, 600, 700);
     return request;
 }
 
@@ -196,8 +206,8 @@ static void blocked_request_returns_when_its_host_has_been_freed(void **state)
     assert_int_equal(pipe(blocker.gate), 0);
     assert_non_null(host);
     *host = (struct host){.ops = &host_ops, .self = &blocker, .page_bytes = 4096};
-    assert_int_equal(move_request_new(&request, host, &bed.target, &bed.space, 1), 0);
-    assert_int_equal(move_request_add(request, bed.vma->start, bed.vma->start + 4096), 0);
+    assert_int_equal(move_request_new(&request, host, &bed.target, &bed.space, 1, false), 0);
+    add_pages(request, &bed, 0, 1);
     request->work.ops = &ops;
     assert_int_equal(worker_pool_new(&pool, 1), 0);
     worker_pool_submit(pool, 0, &request->work);
@@ -242,6 +252,108 @@ static void ranges_tell_where_their_pages_were_and_are(void **state)
     bed_deinit(&bed);
 }
 
+/* The first 512 pages are one huge page; of the others only every tenth is there. */
+static void make_sparse(struct bed *bed)
+{
+    for (size_t i = 0; i < 1024; i++) {
+        if (i < MODEL_HUGE_PAGES)
+            bed->vma->pages[i].flags = MODEL_PAGE_HUGE;
+        else if (i % 10)
+            bed->vma->pages[i].at = -ENOENT;
+    }
+}
+
+static size_t pages_of_calls(const struct model *model, enum model_call_kind kind)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < model->n_calls; i++)
+        if (model->calls[i].kind == kind)
+            n += model->calls[i].n;
+    return n;
+}
+
+static void assert_moved_sparse(const struct outcome *outcome)
+{
+    assert_int_equal(outcome->ledger.n_tried, 512 + 10);
+    assert_int_equal(outcome->ledger.n_moved, 512 + 10);
+    assert_true(tally_n(&outcome->ranges[0].before, 0) == 512);
+    assert_true(tally_n(&outcome->ranges[0].after, 1) == 512);
+    assert_true(tally_n(&outcome->ranges[1].after, 1) == 10);
+    assert_true(tally_total_n(&outcome->ranges[1].after) == 10);
+}
+
+/* 11 addresses instead of 612, to ask and to move; what is counted is the same. */
+static void huge_pages_are_one_address_and_absent_ones_none(void **state)
+{
+    static const struct {
+        bool no_scans, no_pagemap;
+        size_t n_asked;
+    } cases[] = {{false, false, 11}, {true, false, 612}, {false, true, 612}};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+        struct move_request *request;
+        struct bed bed;
+
+        bed_init(&bed);
+        make_sparse(&bed);
+        bed.model.no_scans = cases[i].no_scans;
+        bed.space.no_pagemap = cases[i].no_pagemap;
+        request = new_request(&bed);
+        move_request_run(&request->work);
+        assert_moved_sparse(&request->outcome);
+        print_message("asked %zu, handed over %zu\n", pages_of_calls(&bed.model, MODEL_CALL_QUERY),
+                      pages_of_calls(&bed.model, MODEL_CALL_MOVE));
+        if (cases[i].n_asked == 11)
+            assert_int_equal(pages_of_calls(&bed.model, MODEL_CALL_QUERY), 11);
+        else
+            assert_true(pages_of_calls(&bed.model, MODEL_CALL_QUERY) >= 612);
+        move_request_free(&request->work);
+        bed_deinit(&bed);
+    }
+}
+
+/* All of a huge page stays, and counts as its base pages. */
+static void a_held_huge_page_fails_as_512_pages(void **state)
+{
+    struct move_request *request;
+    struct bed bed;
+
+    (void)state;
+    bed_init(&bed);
+    make_sparse(&bed);
+    bed.vma->pages[0].flags |= MODEL_PAGE_HELD;
+    request = new_request(&bed);
+    move_request_run(&request->work);
+    assert_int_equal(request->outcome.ledger.n_tried, 522);
+    assert_int_equal(request->outcome.ledger.n_moved, 10);
+    assert_int_equal(request->outcome.ledger.n_failed, 512);
+    assert_int_equal(request->outcome.ranges[0].n_failed, 512);
+    assert_true(tally_n(&request->outcome.ranges[0].after, 0) == 512);
+    assert_int_equal(request->outcome.ranges[1].n_failed, 0);
+    move_request_free(&request->work);
+    bed_deinit(&bed);
+}
+
+static void memory_that_has_gone_is_not_asked_for(void **state)
+{
+    struct move_request *request;
+    struct bed bed;
+
+    (void)state;
+    bed_init(&bed);
+    for (size_t i = 0; i < 1024; i++)
+        bed.vma->pages[i].at = -ENOENT;
+    request = new_request(&bed);
+    move_request_run(&request->work);
+    assert_int_equal(request->outcome.call_error, 0);
+    assert_int_equal(request->outcome.ledger.n_tried, 0);
+    assert_int_equal(bed.model.n_calls, 0);
+    move_request_free(&request->work);
+    bed_deinit(&bed);
+}
+
 /* Without fds (a model, or files below a root) there is nothing to check. */
 static void request_without_fds_is_carried_out(void **state)
 {
@@ -258,14 +370,40 @@ static void request_without_fds_is_carried_out(void **state)
     bed_deinit(&bed);
 }
 
+/* MPOL_MF_MOVE_ALL for private memory would take pages that a fork or KSM shares. */
+static void only_shared_memory_moves_for_all_who_map_it(void **state)
+{
+    (void)state;
+    for (int shared = 0; shared <= 1; shared++) {
+        struct move_request *request;
+        struct bed bed;
+
+        bed_init(&bed);
+        bed.vma->pages[3].flags = MODEL_PAGE_SHARED;
+        assert_int_equal(move_request_new(&request, &bed.host, &bed.target, &bed.space, 1, shared),
+                         0);
+        add_pages(request, &bed, 0, 8);
+        move_request_run(&request->work);
+        assert_int_equal(request->outcome.shared, shared);
+        assert_int_equal(request->outcome.ledger.n_moved, shared ? 8 : 7);
+        assert_int_equal(bed.vma->pages[3].at, shared);
+        move_request_free(&request->work);
+        bed_deinit(&bed);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(identity_is_checked_right_before_the_act),
+        cmocka_unit_test(only_shared_memory_moves_for_all_who_map_it),
         cmocka_unit_test(identity_is_checked_before_each_call_of_a_request),
         cmocka_unit_test(blocked_request_returns_when_its_host_has_been_freed),
         cmocka_unit_test(ranges_tell_where_their_pages_were_and_are),
         cmocka_unit_test(request_without_fds_is_carried_out),
+        cmocka_unit_test(huge_pages_are_one_address_and_absent_ones_none),
+        cmocka_unit_test(a_held_huge_page_fails_as_512_pages),
+        cmocka_unit_test(memory_that_has_gone_is_not_asked_for),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

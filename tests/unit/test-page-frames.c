@@ -15,7 +15,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "sample/page_frames.h"
+#include "sample/idle/page_frames.h"
 #include "util/cleanup.h"
 
 #define PAGES 128

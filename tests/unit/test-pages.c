@@ -14,14 +14,15 @@
 
 static long raw_call(struct pages_bed *bed, int *status)
 {
+    void *addrs[PAGES_BED_MAX];
     int nodes[PAGES_BED_MAX];
 
     for (size_t i = 0; i < bed->n; i++) {
+        addrs[i] = bed->pages[i].addr;
         nodes[i] = 1;
         status[i] = -999;
     }
-    return model_move_pages(&bed->model, PAGES_BED_PID, bed->n, bed->pages, nodes, status,
-                            MPOL_MF_MOVE);
+    return model_move_pages(&bed->model, PAGES_BED_PID, bed->n, addrs, nodes, status, MPOL_MF_MOVE);
 }
 
 static size_t count_status(const struct pages_bed *bed, const int *status, int value)

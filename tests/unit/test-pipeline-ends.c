@@ -125,6 +125,36 @@ static void move_of_the_old_program_does_not_drop_the_new_ones_space(void **stat
     assert_true(space->generation > generation);
 }
 
+/* As a read of maps and a sample do it while the move is out. */
+static void make_ranges_anew(struct model_run *run)
+{
+    struct space *space = attribute_find(run->pipeline->attribute, WORKLOAD_PID);
+    struct range *range, *next;
+
+    if (!workload_has_plan(run))
+        return;
+    run->before_dispatch = NULL;
+    HASH_ITER (hh, space->ranges, range, next)
+        range->moving = false;
+}
+
+/* Named after the bug: a new mapping's range waited for the end of its predecessor's cool-down. */
+static void no_range_cools_down_from_a_move_before_its_time(void **state)
+{
+    struct model_run *run = *state;
+    struct range *range, *next;
+
+    workload_add(run, WORKLOAD_PID, "worker");
+    run->before_dispatch = make_ranges_anew;
+    while (run->before_dispatch)
+        model_run_rounds(run, 1);
+    assert_true(run->model.n_migrated > 0);
+    HASH_ITER (hh, attribute_find(run->pipeline->attribute, WORKLOAD_PID)->ranges, range, next) {
+        assert_int_equal(range->cool_down_nsec, 0);
+        assert_int_equal(range->moved_nsec, 0);
+    }
+}
+
 /* Half of the last 50 end while requests to them wait, the others between two rounds. */
 static void replace_half(struct model_run *run)
 {
@@ -238,6 +268,7 @@ int main(void)
         TEST(exec_before_the_act_starts_learning_anew),
         TEST(exec_is_seen_while_the_maps_are_read),
         TEST(move_of_the_old_program_does_not_drop_the_new_ones_space),
+        TEST(no_range_cools_down_from_a_move_before_its_time),
         TEST(short_lived_processes_disturb_nothing),
         TEST(memory_that_went_is_no_failure),
         TEST(memory_that_goes_between_query_and_move_is_absent),

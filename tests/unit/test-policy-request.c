@@ -240,6 +240,34 @@ static void test_hugetlb(void **state)
     rig_deinit(&rig);
 }
 
+static uint64_t page_bytes_at(const struct rig *rig, uint64_t addr)
+{
+    const struct vma *vma = space_find_vma(rig->space, addr);
+
+    assert_non_null(vma);
+    return vma->page_bytes;
+}
+
+/* A page of any size is asked for once; what lies at the addresses next may have another size. */
+static void test_page_sizes_go_with_their_mapping(void **state)
+{
+    struct rig rig;
+
+    (void)state;
+    rig_init(&rig, MAPS,
+             "1000000 default huge anon=1 N0=1 kernelpagesize_kB=2048\n"
+             "1200000 default anon=512 N1=512 kernelpagesize_kB=4\n"
+             "1400000 default huge anon=1 N0=1 kernelpagesize_kB=2048\n");
+    assert_int_equal(page_bytes_at(&rig, BASE), 0); /* not read yet */
+    assert_true(rig_read(&rig, true));
+    assert_int_equal(page_bytes_at(&rig, BASE), 2 * M);
+    assert_int_equal(page_bytes_at(&rig, BASE + 2 * M), 4096);
+    space_rig_set(rig.space, "1000000-1200000 rw-p 0 0:0 0 \n1400000-1500000 rw-p 0 0:0 0 \n");
+    assert_int_equal(page_bytes_at(&rig, BASE), 2 * M);
+    assert_int_equal(page_bytes_at(&rig, BASE + 4 * M), 0);
+    rig_deinit(&rig);
+}
+
 static void test_totals_with_mixed_page_sizes(void **state)
 {
     struct rig rig;
@@ -400,6 +428,28 @@ static void test_the_time_allowed_grows_with_memory(void **state)
     rig_deinit(&rig);
 }
 
+/* 65,530 of them take 0.15 s with hardly any memory. */
+static void test_the_time_allowed_grows_with_vmas(void **state)
+{
+    struct policy_request *policy;
+    uint64_t few_nsec;
+    struct rig rig;
+    size_t n_vmas;
+
+    (void)state;
+    rig_init(&rig, MAPS, NULL);
+    policy = rig_ask(&rig, true);
+    few_nsec = policy->request.work.timeout_nsec;
+    policy_request_free(&policy->request.work);
+    n_vmas = rig.space->vmas.n_items;
+    rig.space->vmas.n_items = 65530; /* only their number counts here */
+    policy = rig_ask(&rig, true);
+    rig.space->vmas.n_items = n_vmas;
+    assert_true(policy->request.work.timeout_nsec >= few_nsec + 1500 * NSEC_PER_MSEC);
+    policy_request_free(&policy->request.work);
+    rig_deinit(&rig);
+}
+
 /* A whole small process: maps are made of its starts. */
 static void test_a_captured_process(void **state)
 {
@@ -432,12 +482,14 @@ int main(void)
         cmocka_unit_test(test_vmas_that_never_move_need_no_line),
         cmocka_unit_test(test_a_failed_read_changes_nothing),
         cmocka_unit_test(test_hugetlb),
+        cmocka_unit_test(test_page_sizes_go_with_their_mapping),
         cmocka_unit_test(test_totals_with_mixed_page_sizes),
         cmocka_unit_test(test_heads_of_threads),
         cmocka_unit_test(test_a_long_first_line_is_cut_by_the_limit),
         cmocka_unit_test(test_a_thread_of_its_own_blocks_its_ranges),
         cmocka_unit_test(test_threads_that_came_and_went_meanwhile),
         cmocka_unit_test(test_the_time_allowed_grows_with_memory),
+        cmocka_unit_test(test_the_time_allowed_grows_with_vmas),
         cmocka_unit_test(test_a_captured_process),
     };
 

@@ -21,8 +21,8 @@
 #include <cmocka.h>
 
 #include "report/doctor.h"
-#include "sample/cgroup_mounts.h"
 #include "sample/probe.h"
+#include "sample/scope/cgroup_mounts.h"
 #include "util/array.h"
 
 static int probe(enum probe_call call)

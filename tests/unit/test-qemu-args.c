@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "mutate.h"
-#include "sample/qemu_args.h"
-#include "sample/qemu_option.h"
+#include "sample/kvm/qemu_args.h"
+#include "sample/kvm/qemu_option.h"
 #include "util/array.h"
 #include "util/cleanup.h"
 

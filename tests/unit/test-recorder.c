@@ -17,8 +17,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "sample/recorder.h"
-#include "sample/trace_read.h"
+#include "sample/trace/recorder.h"
+#include "sample/trace/trace_read.h"
 #include "tree.h"
 #include "util/array.h"
 #include "util/procfs.h"
@@ -277,6 +277,19 @@ static void what_the_host_lacks_is_lacking_while_it_is_recorded(void **state)
     bed_deinit(&bed);
 }
 
+/* The replay has no answers of it, and must come to the same addresses. */
+static void page_tables_are_not_looked_at_while_recording(void **state)
+{
+    struct bed bed = bed_init();
+    struct host inner = host_live(), host = recorder_host(bed.recorder, &inner);
+    struct page_scan scan = {.start = 0, .end = 4096};
+    int fd = -1;
+
+    (void)state;
+    assert_int_equal(host_scan_pages(&host, getpid(), &fd, &scan), -EOPNOTSUPP);
+    bed_deinit(&bed);
+}
+
 static int list(void *self, struct process_list *list)
 {
     const struct process_list *present = self;
@@ -341,6 +354,7 @@ int main(void)
         cmocka_unit_test(calls_go_through_after_it_was_stopped),
         cmocka_unit_test(sources_have_all_of_the_host_while_it_is_recorded),
         cmocka_unit_test(what_the_host_lacks_is_lacking_while_it_is_recorded),
+        cmocka_unit_test(page_tables_are_not_looked_at_while_recording),
         cmocka_unit_test(processes_are_written_when_they_change),
     };
 

@@ -16,7 +16,7 @@
 #include "daemon/replay.h"
 #include "model_run.h"
 #include "numabd/decide.h"
-#include "sample/recorder.h"
+#include "sample/trace/recorder.h"
 #include "util/array.h"
 
 #define MOVES_MAX 4096
@@ -326,6 +326,22 @@ static void a_cut_trace_keeps_what_was_before(void **state)
     recording_free(recording);
 }
 
+/* It printed nothing at all. */
+static void a_trace_without_rounds_says_so(void **state)
+{
+    static const char *const texts[] = {"numabd-trace 1\n", "numabd-trace 1\n# nothing\n"};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LENGTH(texts); i++) {
+        struct replay_end end;
+        char *out = replay_out(texts[i], strlen(texts[i]), &end, false);
+
+        assert_string_equal(end.message, "no round is in the trace: there is nothing to replay");
+        assert_string_equal(out, "");
+        free(out);
+    }
+}
+
 /* docs/trace-format.md says about 25 bytes each. */
 static void accesses_are_compact(void **state)
 {
@@ -360,6 +376,7 @@ int main(void)
         cmocka_unit_test(same_moves_where_room_is_short),
         cmocka_unit_test(another_configuration_decides_otherwise),
         cmocka_unit_test(a_cut_trace_keeps_what_was_before),
+        cmocka_unit_test(a_trace_without_rounds_says_so),
         cmocka_unit_test(accesses_are_compact),
     };
 

@@ -316,6 +316,37 @@ static void kernel_hashes_to_64_bits(void **state)
         assert_in_range(scan_filter_bit(&kernel, tid, 0), 0, 63);
 }
 
+/* Share of 64 threads that have a bit with others, whose ids are first, first + step, ... */
+static double share_of_64(const struct scan_filter *filter, uint32_t first, uint32_t step)
+{
+    unsigned n_on[64] = {0}, n = 0;
+
+    for (uint32_t i = 0; i < 64; i++)
+        n_on[scan_filter_bit(filter, (pid_t)((first + i * step) % (1 << 22)), i)]++;
+    for (uint32_t i = 0; i < 64; i++)
+        n += n_on[i] > 1 ? n_on[i] : 0;
+    return n / 64.0;
+}
+
+/*
+ * Multiplied by the golden ratio, ids in a row lie evenly: 28 % of 64 threads share. Others do as
+ * if their bits were drawn: 1 - (63/64)^63 = 63 %.
+ */
+static void kernel_hashes_ids_in_a_row_better_than_others(void **state)
+{
+    const struct scan_filter kernel = {SCAN_FILTER_KERNEL}, numabd = {SCAN_FILTER_NUMABD};
+    double in_a_row = 0, scattered = 0;
+
+    (void)state;
+    for (uint32_t i = 0; i < 1000; i++) {
+        in_a_row += share_of_64(&kernel, i * 7919, 1) / 1000;
+        scattered += share_of_64(&kernel, i * 7919, (1103515245 * i + 12345) >> 8 | 1) / 1000;
+    }
+    assert_true(in_a_row > 0.26 && in_a_row < 0.31);
+    assert_true(scattered > 0.55 && scattered < 0.70);
+    assert_true(share_of_64(&numabd, 7919, 1) <= 0);
+}
+
 static void kernel_judges_as_linux_does(void **state)
 {
     struct scene scene;
@@ -380,6 +411,7 @@ int main(void)
         cmocka_unit_test(without_a_filter_all_is_scanned_once_a_pass),
         cmocka_unit_test(rfc4_remembers_four_threads_for_good),
         cmocka_unit_test(kernel_hashes_to_64_bits),
+        cmocka_unit_test(kernel_hashes_ids_in_a_row_better_than_others),
         cmocka_unit_test(kernel_judges_as_linux_does),
         cmocka_unit_test(a_merged_vma_is_as_little_scanned_as_its_parts),
     };

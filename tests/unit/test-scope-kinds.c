@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "sample/scope_ring.h"
+#include "sample/scope/scope_ring.h"
 #include "util/array.h"
 
 enum {
@@ -55,6 +55,23 @@ static void leader_is_followed_by_its_group(void **state)
     }
     assert_int_equal(find_kind(&rig, LOADS, 1)->attr.sample_freq, RIG_RATE);
     assert_int_equal(find_kind(&rig, AUX, 1)->attr.sample_period, 0);
+    scope_rig_deinit(&rig);
+}
+
+/* sampling_budget is for all samples of a CPU, whatever they are of. */
+static void loads_and_stores_share_the_rate(void **state)
+{
+    struct scope_rig rig;
+
+    (void)state;
+    open_pmu(&rig);
+    rig.kinds[CYCLES].no_sample = false;
+    rig.kinds[CYCLES].attr.freq = 1;
+    assert_int_equal(scope_rig_open(&rig), 0);
+    scope_rig_target(&rig, 100, "/a", 50);
+    assert_int_equal(scope_rig_round(&rig), 0);
+    assert_int_equal(find_kind(&rig, LOADS, 1)->attr.sample_freq, RIG_RATE / 2);
+    assert_int_equal(find_kind(&rig, CYCLES, 1)->attr.sample_freq, RIG_RATE / 2);
     scope_rig_deinit(&rig);
 }
 
@@ -246,6 +263,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(leader_is_followed_by_its_group),
+        cmocka_unit_test(loads_and_stores_share_the_rate),
         cmocka_unit_test(frequency_stays_within_the_kernels_limit),
         cmocka_unit_test(counts_are_those_of_the_place),
         cmocka_unit_test(place_is_counted_once_a_round),

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -23,8 +24,9 @@
 #include <cmocka.h>
 
 #include "numabd/host.h"
-#include "sample/cgroup_mounts.h"
-#include "sample/perf_scope.h"
+#include "sample/scope/cgroup_mounts.h"
+#include "sample/scope/perf_scope.h"
+#include "sample/scope/scope_cpus.h"
 #include "util/cleanup.h"
 #include "util/nsec.h"
 #include "util/procfs.h"
@@ -252,6 +254,91 @@ static void test_whole_system(void **state)
     live_close(&live);
 }
 
+/* Opens events until that is refused. Return: how many; *errorp is why. */
+static int open_all(int *fds, int n_max, int *errorp)
+{
+    struct perf_event_attr attr = {
+        .type = PERF_TYPE_SOFTWARE,
+        .size = sizeof attr,
+        .config = PERF_COUNT_SW_DUMMY,
+        .exclude_kernel = 1,
+    };
+    const struct perf_kernel kernel = perf_kernel_live();
+    int n = 0;
+
+    for (*errorp = 0; n < n_max; n++) {
+        fds[n] = kernel.ops->open(kernel.self, &attr, 0, -1, -1, 0);
+        if (fds[n] < 0) {
+            *errorp = -fds[n];
+            break;
+        }
+    }
+    return n;
+}
+
+/*
+ * Named after the bug: the events of a second cgroup took the last files but one, and numabd could
+ * neither list processes nor answer until its limit was raised.
+ */
+static void test_events_leave_files_to_others(void **state)
+{
+    struct rlimit before, few;
+    int fds[64], others[PERF_KERNEL_FILES_KEPT], n, error;
+    int lowest = dup(0);
+
+    (void)state;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    few = before;
+    few.rlim_cur = (rlim_t)lowest + 40;
+    close(lowest);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    n = open_all(fds, 64, &error);
+    for (size_t i = 0; error == EMFILE && i < PERF_KERNEL_FILES_KEPT; i++)
+        others[i] = dup(0);
+    setrlimit(RLIMIT_NOFILE, &before);
+    for (int i = 0; i < n; i++)
+        close(fds[i]);
+    if (error != EMFILE) {
+        print_message("skipped: perf_event_open: %s\n", strerror(error));
+        skip();
+    }
+    print_message("%d events\n", n);
+    assert_true(n > 0);
+    for (size_t i = 0; i < PERF_KERNEL_FILES_KEPT; i++) {
+        assert_true(others[i] >= 0);
+        close(others[i]);
+    }
+}
+
+/* By it a CPU that was offline for a moment is told from one that never was. */
+static void test_time_of_a_ring_owner_goes_on(void **state)
+{
+    const struct source_options *options;
+    struct scope_events events = {.kernel = perf_kernel_live(), .epoll_fd = -1};
+    struct scope_cpus cpus = {0};
+    struct live live;
+    int cpu = 0;
+
+    (void)state;
+    live_open(&live, SAMPLE_SCOPE_SYSTEM);
+    options = &live.options;
+    assert_int_equal(scope_cpus_init(&cpus, NULL, options->n_cpu_ids), 0);
+    assert_int_equal(scope_cpus_see(&cpus, NULL), 0);
+    cpus.ring_bytes = (size_t)sysconf(_SC_PAGESIZE);
+    while (scope_cpus_ring(&cpus, &events, cpu)) /* it is offline */
+        assert_true(++cpu < options->n_cpu_ids);
+    for (int i = 0; i < 2; i++) {
+        assert_false(scope_cpus_has_died(&cpus, &events, cpu, nsec_now()));
+        usleep(1200 * 1000);
+    }
+    assert_false(scope_cpus_has_died(&cpus, &events, cpu, nsec_now()));
+    /* Had it stood still since, in a longer time, it would be told. */
+    assert_true(scope_cpus_has_died(&cpus, &events, cpu, nsec_now() + 100 * NSEC_PER_SEC));
+    scope_cpus_deinit(&cpus, &events);
+    scope_events_deinit(&events);
+    live_close(&live);
+}
+
 /* Named after the bug that it would be: an event whose thread has ended is readable for ever. */
 static void test_ended_thread_does_not_keep_epoll_busy(void **state)
 {
@@ -336,6 +423,8 @@ int main(void)
         cmocka_unit_test(test_cgroup),
         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_whole_system),
+        cmocka_unit_test(test_events_leave_files_to_others),
+        cmocka_unit_test(test_time_of_a_ring_owner_goes_on),
         cmocka_unit_test(test_ended_thread_does_not_keep_epoll_busy),
         cmocka_unit_test(test_exec_by_another_thread_does_not_end_sampling),
     };

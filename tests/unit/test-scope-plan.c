@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "sample/scope_plan.h"
+#include "sample/scope/scope_plan.h"
 #include "util/array.h"
 
 #define MAX 4

@@ -47,7 +47,8 @@ static void cgroup_has_an_event_per_cpu_that_is_not_skipped(void **state)
         assert_int_equal(fake_perf_count(&rig.perf, "/cg/b", 0, cpu), cpu != 2);
     }
     assert_int_equal(fake_perf_count(&rig.perf, NULL, 0, -2), 6);
-    assert_string_equal(scope_rig_describe(&rig, text), "2 cgroups, 6 events at 3 CPUs");
+    assert_string_equal(scope_rig_describe(&rig, text),
+                        "2 cgroups, 6 events at 3 CPUs, nothing at 1 isolated CPU");
     one_round(&rig); /* and nothing is opened twice */
     assert_int_equal(fake_perf_count(&rig.perf, NULL, 0, -2), 6);
     assert_int_equal(perf_scope_counts(rig.scope)->n_rings, 3);

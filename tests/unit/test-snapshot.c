@@ -59,8 +59,7 @@ static struct process_report find_report(const struct model_run *run, pid_t pid,
     for (size_t i = 0; i < reports.n_items; i++)
         if (reports.items[i].pid == pid) {
             found = reports.items[i];
-            reports.items[i].nodes = NULL;
-            reports.items[i].n_nodes = 0;
+            reports.items[i].nodes = (struct node_list){0};
         }
     process_reports_deinit(&reports);
     return found;
@@ -222,20 +221,27 @@ static void nodes_are_shown_in_order_and_add_up(void **state)
     model_run_rounds(run, 20);
     report = find_report(run, PID, 0);
     assert_true(report.nodes_known);
-    assert_int_equal(report.n_nodes, 2);
-    assert_int_equal(report.nodes[0].node, 0);
-    assert_int_equal(report.nodes[1].node, 1);
-    assert_int_equal(report.nodes[0].bytes, PAGES / 2 * MODEL_PAGE_BYTES);
-    assert_int_equal(report.nodes[1].bytes, PAGES / 2 * MODEL_PAGE_BYTES);
+    assert_int_equal(report.nodes.n_items, 2);
+    assert_int_equal(report.nodes.items[0].node, 0);
+    assert_int_equal(report.nodes.items[1].node, 1);
+    assert_int_equal(report.nodes.items[0].bytes, PAGES / 2 * MODEL_PAGE_BYTES);
+    assert_int_equal(report.nodes.items[1].bytes, PAGES / 2 * MODEL_PAGE_BYTES);
     assert_int_equal(report.moved_bytes, PAGES / 2 * MODEL_PAGE_BYTES);
     assert_int_equal(report.rss_bytes, PAGES * MODEL_PAGE_BYTES);
-    free(report.nodes);
+    assert_int_equal(report.autonuma.numa_pages_migrated, PAGES / 2);
+    assert_true(report.autonuma.numa_pte_updates > PAGES / 2); /* asked before each move */
+    assert_true(report.autonuma.numa_hint_faults > report.autonuma.numa_hint_faults_local);
+    assert_true(report.autonuma.numa_hint_faults_local > 0);
+    assert_int_equal(model_run_status(run).autonuma.numa_pages_migrated, PAGES / 2);
+    assert_true(model_run_status(run).scan_passes > 0);
+    assert_int_equal(model_run_status(run).scan_verdicts.n[SCAN_FIRST_PASSES], 2);
+    free(report.nodes.items);
     /* Moves that are counted off stale totals never show less than nothing. */
     space = attribute_find(run->pipeline->attribute, PID);
     assert_int_equal(tally_add(&space->totals, 0, -2.0 * PAGES, 0), 0);
     report = find_report(run, PID, 0);
-    assert_int_equal(report.nodes[0].bytes, 0);
-    free(report.nodes);
+    assert_int_equal(report.nodes.items[0].bytes, 0);
+    free(report.nodes.items);
 }
 
 static void totals_follow_a_move_at_once(void **state)
@@ -247,10 +253,10 @@ static void totals_follow_a_move_at_once(void **state)
     while (!run->model.n_migrated)
         model_run_rounds(run, 1);
     report = find_report(run, PID, 0);
-    assert_int_equal(report.n_nodes, 2);
-    assert_int_equal(report.nodes[1].bytes, model_pages_on(process, 1) * MODEL_PAGE_BYTES);
-    assert_int_equal(report.nodes[0].bytes, model_pages_on(process, 0) * MODEL_PAGE_BYTES);
-    free(report.nodes);
+    assert_int_equal(report.nodes.n_items, 2);
+    assert_int_equal(report.nodes.items[1].bytes, model_pages_on(process, 1) * MODEL_PAGE_BYTES);
+    assert_int_equal(report.nodes.items[0].bytes, model_pages_on(process, 0) * MODEL_PAGE_BYTES);
+    free(report.nodes.items);
 }
 
 static void users_see_their_own_processes(void **state)

@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "sample/soft_dirty.h"
+#include "sample/fault/soft_dirty.h"
 #include "util/array.h"
 
 #define N_PAGES 8

@@ -324,13 +324,13 @@ static void test_a_move_tells_residency_and_totals(void **state)
     tally_add(&before, 8, 12, 0);
     tally_add(&after, 8, 510, 0); /* 498 arrived, one stayed, one went */
     tally_add(&after, 0, 1, 0);
-    space_apply_move(space, BASE, &before, &after, 4096, 77);
+    space_apply_move(space, BASE, space_find_range(space, BASE), &before, &after, 4096, 77);
     assert_true(tally_n(&space->totals, 0) == 4501);
     assert_true(tally_n(&space->totals, 8) == 498);
     assert_int_equal(space->moved_bytes, 498 * 4096);
     assert_true(space_find_range(space, BASE)->residency_nsec == 77);
     assert_true(range_resident_share(space_find_range(space, BASE), 8) == 510.0 / 511);
-    space_apply_move(space, BASE + 4 * M, &before, &after, 4096, 78); /* its range has gone */
+    space_apply_move(space, BASE, NULL, &before, &after, 4096, 78); /* its range has gone */
     assert_int_equal(space->moved_bytes, 2 * 498 * 4096);
     tally_deinit(&before);
     tally_deinit(&after);

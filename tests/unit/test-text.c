@@ -202,8 +202,7 @@ static struct process_report process_reports[] = {
      .rss_bytes = UINT64_C(12) << 30,
      .n_threads = 64,
      .remote_permyriad = 210,
-     .nodes = node_lists[0],
-     .n_nodes = 2,
+     .nodes = {node_lists[0], 2},
      .nodes_known = true,
      .moved_bytes = UINT64_C(3435973837),
      .state = "stable"},
@@ -283,7 +282,7 @@ static void a_node_that_holds_nothing_gets_no_column_of_its_own(void **state)
     char *text;
 
     (void)state;
-    report.nodes = node_lists[1];
+    report.nodes.items = node_lists[1];
     text = print_ps(&reports, "0", false);
     assert_null(strstr(text, "NODE8"));
     free(text);
@@ -400,6 +399,46 @@ static void status_says_what_was_missed(void **state)
     free(text);
 }
 
+static void status_counts_as_the_kernel_counts_its_own_balancing(void **state)
+{
+    struct status_report report = balancing_report();
+    char *text;
+
+    (void)state;
+    report.autonuma = (struct autonuma_report){1041416, 263296, 65824, 258021, 1328.672};
+    text = print_status(&report);
+    assert_non_null(strstr(text, "\nas kernel balancing  1041416 PTE updates, 263296 hint faults "
+                                 "(25.0 % local), 258021 pages migrated, AutoNUMA cost 1328.7\n"));
+    free(text);
+    report.autonuma = (struct autonuma_report){.numa_pte_updates = 5};
+    text = print_status(&report);
+    assert_non_null(strstr(text, " 0 hint faults (- local), "));
+    free(text);
+}
+
+static void status_says_what_the_scan_filter_did(void **state)
+{
+    struct status_report report = balancing_report();
+    char *text;
+
+    (void)state;
+    report.scan_passes = 120;
+    report.scanned_bytes = UINT64_C(6550000000);
+    report.scan_verdicts.n[SCAN_UNJUDGED] = 3; /* neither */
+    report.scan_verdicts.n[SCAN_FIRST_PASSES] = 12;
+    report.scan_verdicts.n[SCAN_ACTIVE] = 30;
+    report.scan_verdicts.n[SCAN_SHARED_RO] = 5;
+    report.scan_verdicts.n[SCAN_INACTIVE] = 900;
+    text = print_status(&report);
+    assert_non_null(strstr(text, "\nscan filter  120 passes, 6.1 GiB in VMAs scanned (first_passes "
+                                 "12, pid_active 30), skipped shared_ro 5, pid_inactive 900\n"));
+    free(text);
+    report.scan_verdicts = (struct scan_verdicts){{0}};
+    text = print_status(&report);
+    assert_non_null(strstr(text, "\nscan filter  120 passes, 6.1 GiB in VMAs scanned\n"));
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -420,6 +459,8 @@ int main(void)
         cmocka_unit_test(status_of_a_balancing_daemon_is_three_lines),
         cmocka_unit_test(status_says_why_and_counts_what_was_left_alone),
         cmocka_unit_test(status_says_what_was_missed),
+        cmocka_unit_test(status_says_what_the_scan_filter_did),
+        cmocka_unit_test(status_counts_as_the_kernel_counts_its_own_balancing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,9 +21,9 @@
 
 #include <cmocka.h>
 
-#include "sample/perf_ring.h"
-#include "sample/perf_sample.h"
-#include "sample/timer_resolve.h"
+#include "sample/perf/perf_ring.h"
+#include "sample/perf/perf_sample.h"
+#include "sample/timer/timer_resolve.h"
 #include "util/array.h"
 #include "util/cleanup.h"
 
@@ -47,7 +47,7 @@ struct rig {
     struct perf_event_mmap_page *map;
     struct timer_sample *samples;
     size_t n_samples, cap;
-    struct code_shelf shelf;
+    struct code_shelf *shelf;
     struct timer_result result;
 };
 
@@ -112,7 +112,7 @@ static void rig_close(struct rig *rig)
         munmap(rig->map, (DATA_PAGES + 1) * (size_t)sysconf(_SC_PAGESIZE));
     fd_close(rig->fd);
     free(rig->samples);
-    code_shelf_deinit(&rig->shelf);
+    code_shelf_unref(rig->shelf);
     timer_result_deinit(&rig->result);
 }
 
@@ -120,7 +120,8 @@ static void rig_open(struct rig *rig)
 {
     int r;
 
-    *rig = (struct rig){.fd = -1};
+    *rig = (struct rig){.fd = -1, .shelf = code_shelf_new()};
+    assert_non_null(rig->shelf);
 #ifndef __x86_64__
     print_message("skipped: the timer decodes x86-64 code only\n");
     skip();
@@ -216,7 +217,7 @@ static void rig_resolve(struct rig *rig, bool backward)
     const struct host host = host_live();
 
     assert_int_equal(timer_resolve(&host, rig->pid, rig->samples, rig->n_samples, backward,
-                                   &rig->shelf, &rig->result),
+                                   rig->shelf, &rig->result),
                      0);
 }
 

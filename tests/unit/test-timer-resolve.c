@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "sample/timer_resolve.h"
+#include "sample/timer/timer_resolve.h"
 
 #define PAGE UINT64_C(4096)
 #define IP (PAGE + 0x800)
@@ -27,7 +27,7 @@ struct process {
     ssize_t refuse; /* negative: what reading answers */
     struct host host;
     struct host_ops ops;
-    struct code_shelf shelf;
+    struct code_shelf *shelf;
     struct timer_result result;
 };
 
@@ -55,7 +55,7 @@ static int process_setup(void **state)
 {
     struct process *process = calloc(1, sizeof *process);
 
-    if (!process)
+    if (!process || !(process->shelf = code_shelf_new()))
         return -1;
     memset(process->code, 0x90, sizeof process->code);
     process->ops.read_memory = process_read;
@@ -69,7 +69,7 @@ static int process_teardown(void **state)
     struct process *process = *state;
 
     timer_result_deinit(&process->result);
-    code_shelf_deinit(&process->shelf);
+    code_shelf_unref(process->shelf);
     free(process);
     return 0;
 }
@@ -92,7 +92,7 @@ static const struct timer_result *resolve(struct process *process,
 {
     timer_result_deinit(&process->result);
     assert_int_equal(
-        timer_resolve(&process->host, 1, samples, n, false, &process->shelf, &process->result), 0);
+        timer_resolve(&process->host, 1, samples, n, false, process->shelf, &process->result), 0);
     return &process->result;
 }
 

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sample/trace_read.h"
+#include "sample/trace/trace_read.h"
 #include "util/array.h"
 #include "util/cleanup.h"
 

@@ -12,8 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sample/trace_read.h"
-#include "sample/trace_write.h"
+#include "sample/trace/trace_read.h"
+#include "sample/trace/trace_write.h"
 #include "util/array.h"
 #include "util/cleanup.h"
 #include "util/procfs.h"

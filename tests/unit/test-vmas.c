@@ -171,6 +171,10 @@ static const struct {
      "3000-9000 rw-p 0 fd:1 5 /a\n", false},
     {"an offset above its address", "1000-9000 rw-p fffff000 fd:1 5 /a\n",
      "2000-9000 rw-p 100000000 fd:1 5 /a\n", true},
+    {"the SysV segment with id 0", "1000-9000 rw-s 0 0:1 0 /SYSV0000002a (deleted)\n",
+     "1000-9000 rw-s 0 0:1 0 /SYSV0000002a (deleted)\n", true},
+    {"its upper part at the same place", "1000-9000 rw-s 0 0:1 0 /SYSV0000002a (deleted)\n",
+     "1000-9000 rw-s 8000 0:1 0 /SYSV0000002a (deleted)\n", false},
     {"private became shared", "1000-9000 rw-p 0 fd:1 5 /a\n", "1000-9000 rw-s 0 fd:1 5 /a\n",
      false},
 };
@@ -214,6 +218,83 @@ static void test_policy_is_inherited_by_unchanged_vmas(void **state)
         vma_list_inherit(&after, &before);
         assert_int_equal(vma_list_find(&after, 0x10000)->policy,
                          inherits[i].known ? REASON_BIND : REASON_POLICY_UNKNOWN);
+        vma_list_deinit(&before);
+        vma_list_deinit(&after);
+    }
+}
+
+/* n VMAs of a page with a hole of a page behind each; to be freed by the caller. */
+static struct vma_list vmas_with_holes(size_t n)
+{
+    struct vma_list list = {0};
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+
+    assert_non_null(out);
+    for (size_t i = 0; i < n; i++)
+        fprintf(out, "%zx-%zx rw-p 0 0:0 0 \n", 0x10000 + 0x2000 * i, 0x11000 + 0x2000 * i);
+    fclose(out);
+    assert_int_equal(vma_list_parse(&list, text, size), 0);
+    assert_int_equal(list.n_items, n);
+    free(text);
+    return list;
+}
+
+/* The last step may be full, empty, or have one VMA only. */
+static void test_find_at_the_borders_of_steps(void **state)
+{
+    static const size_t sizes[] = {
+        0, 1, VMA_MARK_STEP - 1, VMA_MARK_STEP, VMA_MARK_STEP + 1, 3 * VMA_MARK_STEP,
+    };
+
+    (void)state;
+    for (size_t s = 0; s < ARRAY_LENGTH(sizes); s++) {
+        struct vma_list list = vmas_with_holes(sizes[s]);
+
+        assert_null(vma_list_find(&list, 0xffff));
+        for (size_t i = 0; i < sizes[s]; i++) {
+            assert_ptr_equal(vma_list_find(&list, 0x10000 + 0x2000 * i), &list.items[i]);
+            assert_ptr_equal(vma_list_find(&list, 0x10fff + 0x2000 * i), &list.items[i]);
+            assert_null(vma_list_find(&list, 0x11000 + 0x2000 * i));
+            assert_null(vma_list_find(&list, 0x11fff + 0x2000 * i));
+        }
+        vma_list_deinit(&list);
+    }
+}
+
+static const struct {
+    const char *shows, *after;
+    bool same;
+} again[] = {
+    {"nothing changed", "10000-20000 rw-p 0 0:0 0 \n30000-40000 rw-p 8 fd:1 5 /a\n", true},
+    {"named", "10000-20000 rw-p 0 0:0 0 [heap]\n30000-40000 rw-p 8 fd:1 5 /a\n", false},
+    {"another name", "10000-20000 rw-p 0 0:0 0 \n30000-40000 rw-p 8 fd:1 5 /b\n", false},
+    {"the file was removed", "10000-20000 rw-p 0 0:0 0 \n30000-40000 rw-p 8 fd:1 5 /a (deleted)\n",
+     false},
+    {"it grew", "10000-21000 rw-p 0 0:0 0 \n30000-40000 rw-p 8 fd:1 5 /a\n", false},
+    {"it grew downwards", "f000-20000 rw-p 0 0:0 0 \n30000-40000 rw-p 8 fd:1 5 /a\n", false},
+    {"protected", "10000-20000 r--p 0 0:0 0 \n30000-40000 rw-p 8 fd:1 5 /a\n", false},
+    {"another offset", "10000-20000 rw-p 0 0:0 0 \n30000-40000 rw-p 9 fd:1 5 /a\n", false},
+    {"another inode", "10000-20000 rw-p 0 0:0 0 \n30000-40000 rw-p 8 fd:1 6 /a\n", false},
+    {"another device", "10000-20000 rw-p 0 0:0 0 \n30000-40000 rw-p 8 fd:2 5 /a\n", false},
+    {"special memory", "10000-20000 rw-p 0 0:0 0 [vvar]\n30000-40000 rw-p 8 fd:1 5 /a\n", false},
+    {"one went", "10000-20000 rw-p 0 0:0 0 \n", false},
+    {"one came",
+     "10000-20000 rw-p 0 0:0 0 \n30000-40000 rw-p 8 fd:1 5 /a\n50000-60000 rw-p 0 0:0 0 \n", false},
+};
+
+/* Whatever a comparison overlooks would stay as it was for as long as the process lives. */
+static void test_only_the_same_lines_count_as_the_same(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LENGTH(again); i++) {
+        struct vma_list before = vmas_of(again[0].after), after = vmas_of(again[i].after);
+
+        print_message("  %s\n", again[i].shows);
+        before.items[0].policy = REASON_BIND;
+        assert_int_equal(vma_list_is_same(&before, &after), again[i].same);
+        assert_int_equal(vma_list_is_same(&after, &before), again[i].same);
         vma_list_deinit(&before);
         vma_list_deinit(&after);
     }
@@ -269,6 +350,8 @@ int main(void)
         cmocka_unit_test(test_kinds),
         cmocka_unit_test(test_bad_lines_are_left_out),
         cmocka_unit_test(test_find),
+        cmocka_unit_test(test_find_at_the_borders_of_steps),
+        cmocka_unit_test(test_only_the_same_lines_count_as_the_same),
         cmocka_unit_test(test_same_mapping),
         cmocka_unit_test(test_policy_is_inherited_by_unchanged_vmas),
         cmocka_unit_test(test_kinds_in_captures),

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "mutate.h"
-#include "sample/vmm_memory.h"
+#include "sample/kvm/vmm_memory.h"
 #include "util/array.h"
 #include "util/cleanup.h"
 

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sample/vmm_thread.h"
+#include "sample/kvm/vmm_thread.h"
 #include "util/array.h"
 
 static struct vmm_thread thread_named(const char *name, const char *guest)

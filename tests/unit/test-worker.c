@@ -268,6 +268,48 @@ static void test_winding_down_drops_what_waits(void **state)
     gate_close(&gate);
 }
 
+#define RECALLED 100 /* from here on the record holds what was recalled */
+
+static void on_recalled(struct work *work)
+{
+    struct job *job = (struct job *)work;
+
+    job->record->order[RECALLED + job->record->n_late++] = job->id;
+    work->ops->free(work);
+}
+
+static void test_what_waits_can_be_recalled_by_its_kind(void **state)
+{
+    static const struct work_ops others = {
+        .name = "other", .run = job_run, .done = job_done, .free = job_free};
+    CLEANUP(worker_pool_freep) struct worker_pool *pool = NULL;
+    struct gate gate = gate_open();
+    struct record record = {0};
+    struct job *other = job_new(&record, 4);
+    const struct work_ops *kind = other->work.ops;
+
+    (void)state;
+    assert_int_equal(worker_pool_new(&pool, 1), 0);
+    submit_blocked(pool, 0, &record, 1, &gate);
+    wait_byte(gate.started[0]);
+    for (int id = 2; id <= 3; id++)
+        submit(pool, 0, &record, id);
+    other->work.ops = &others;
+    worker_pool_submit(pool, 0, &other->work);
+    submit(pool, 0, &record, 5);
+    worker_pool_recall(pool, 0, kind, on_recalled);
+    assert_int_equal(record.n_late, 3);
+    assert_int_equal(record.order[RECALLED], 2);
+    assert_int_equal(record.order[RECALLED + 1], 3);
+    assert_int_equal(record.order[RECALLED + 2], 5);
+    assert_int_equal(record.n_freed, 3);
+    gate_release(&gate);
+    dispatch_until(pool, &record, 2); /* the one that ran, and the other kind */
+    assert_int_equal(record.order[0], 1);
+    assert_int_equal(record.order[1], 4);
+    gate_close(&gate);
+}
+
 static void test_many_requests(void **state)
 {
     enum {
@@ -325,6 +367,7 @@ int main(void)
         cmocka_unit_test(test_winding_down_drops_what_waits),
         cmocka_unit_test(test_many_requests),
         cmocka_unit_test(test_the_limit_of_dispatch_leaves_the_fd_readable),
+        cmocka_unit_test(test_what_waits_can_be_recalled_by_its_kind),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,9 +3,9 @@
  */
 #include "fault_world.h"
 
-#include "sample/fault_guard.h"
-#include "sample/fault_pace.h"
-#include "sample/fault_window.h"
+#include "sample/fault/fault_guard.h"
+#include "sample/fault/fault_pace.h"
+#include "sample/fault/fault_window.h"
 #include "util/array.h"
 
 #define PID 4711
@@ -316,7 +316,7 @@ static void test_source_freed_with_requests_waiting(void **state)
     struct fault_world world;
     struct sample_target target = {
         .pid = PID, .start_ticks = 7000 + PID, .rss_bytes = 4096, .allows_faults = true};
-    struct sample_round round = {.targets = &target, .n_targets = 1};
+    struct sample_round round = {.targets = &target, .n_targets = 1, .sampling_budget = 0.01};
 
     (void)state;
     world_open(&world);

@@ -4,9 +4,9 @@
  */
 #include "fault_world.h"
 
-#include "sample/fault_guard.h"
-#include "sample/fault_pace.h"
-#include "sample/fault_window.h"
+#include "sample/fault/fault_guard.h"
+#include "sample/fault/fault_pace.h"
+#include "sample/fault/fault_window.h"
 #include "util/array.h"
 
 #define PID 4711
@@ -141,8 +141,8 @@ static void faults_behind_the_window_count_too(void **state)
         process->cpu_ticks += 100;
     }
     print_message("%llu faults in 100 s\n", (unsigned long long)n_faults);
-    assert_true((double)n_faults * WORLD_FAULT_SEC < 100 * FAULT_BUDGET);
-    assert_true((double)n_faults * WORLD_FAULT_SEC > 100 * FAULT_BUDGET / 4);
+    assert_true((double)n_faults * WORLD_FAULT_SEC < 100 * WORLD_BUDGET);
+    assert_true((double)n_faults * WORLD_FAULT_SEC > 100 * WORLD_BUDGET / 4);
     world_close(&world);
 }
 

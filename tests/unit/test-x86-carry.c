@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "sample/x86_carry.h"
+#include "sample/timer/x86_carry.h"
 
 #define SEQUENCES 20000
 #define LENGTH_MAX 12

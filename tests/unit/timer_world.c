@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "sample/timer.h"
+#include "sample/timer/timer.h"
 #include "util/array.h"
 #include "util/nsec.h"
 

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "sample/x86_address.h"
+#include "sample/timer/x86_address.h"
 #include "util/array.h"
 
 #define IP UINT64_C(0x400000)

@@ -52,6 +52,11 @@ stat() {
     look && field "$1"
 }
 
+# What the sources say of themselves, in full: field takes commas for the end.
+sampling() {
+    numabctl status | sed -n 's/^sampling *//p'
+}
+
 # bench NAME ARGS...: starts a workload; its pid is then in $pid and its output in $LOG/NAME.
 bench() {
     bench_name=$1
@@ -74,6 +79,34 @@ remote() {
 # A field of a workload's last line.
 result() {
     sed -n "s/.*RESULT.* $2=\([^ ]*\).*/\1/p" $LOG/"$1"
+}
+
+# enter_service [NAME]: what the case starts from here on is in a control group of its own, as a
+# service is, until leave_service. Programs stay in the root group otherwise.
+enter_service() {
+    mkdir -p /sys/fs/cgroup/"${1-bench.service}"
+    echo $$ >/sys/fs/cgroup/"${1-bench.service}"/cgroup.procs
+}
+
+leave_service() {
+    echo $$ >/sys/fs/cgroup/cgroup.procs
+}
+
+# bench_in SERVICE NAME ARGS...: as bench, in a service.
+bench_in() {
+    enter_service "$1"
+    shift
+    bench "$@"
+    leave_service
+}
+
+# bench_at MASK NAME ARGS...: as bench, on these CPUs (hexadecimal) only.
+bench_at() {
+    bench_mask=$(taskset -p $$ | sed 's/.*: //')
+    taskset -p "$1" $$ >/dev/null
+    shift
+    bench "$@"
+    taskset -p "$bench_mask" $$ >/dev/null
 }
 
 # Ends workloads and waits until they have said their last line.
@@ -144,6 +177,20 @@ wait_field() {
     return 1
 }
 
+# What the workload says about itself when numabd no longer moves anything. On a busy host its lines, one
+# a second, come late, and are about a moment before.
+settled() {
+    kill -STOP $numabd
+    settled_lines=$(($(wc -l <$LOG/"$1") + 2)) settled_tries=0
+    while [ "$(wc -l <$LOG/"$1")" -lt $settled_lines ] && [ $settled_tries -lt 300 ]; do
+        settled_tries=$((settled_tries + 1))
+        sleep 0.2
+    done
+    kill -CONT $numabd
+    share=$(remote "$1")
+    [ -n "$share" ] && [ "$share" -le $CONVERGED ]
+}
+
 # converge NAME: waits until the workload's remote share is low, at most $ROUNDS rounds after the
 # first sample; $rounds_taken then tells how many it took.
 converge() {
@@ -155,11 +202,62 @@ converge() {
         rounds_taken=$((rounds_now - sampled + 1))
         [ "$sampled" -gt 0 ] || rounds_taken=0
         # The workload's own figure covers its last second: it shows a round one round later.
-        [ $rounds_taken -le $((ROUNDS + 1)) ] || return 1
-        [ "$share" -gt $CONVERGED ] || return 0
+        [ "$share" -gt $CONVERGED ] || [ $rounds_taken -gt $((ROUNDS + 1)) ] || return 0
+        # Between two looks some rounds may pass.
+        [ $rounds_taken -le $((ROUNDS + 4)) ] || return 1
+        [ $rounds_taken -lt $ROUNDS ] || { settled "$1" && return 0 || return 1; }
         [ "$rounds_now" -le $((ROUNDS * 3)) ] || return 1
         sleep 0.5
     done
+}
+
+# found [N]: waits until numabd has found N processes to balance (1). Where nothing is sampled that would
+# tell of a new one, it is found when all are listed, which is done the more seldom the more it costs.
+found() {
+    check "a new process is found" "$(stat n_balanced) balanced" \
+        wait_field n_balanced "${1-1}" $(($(stat n_rounds) + 60))
+}
+
+# converge_late NAME: as converge, for a workload that begins when numabd has sampled for long.
+converge_late() {
+    look || return 1
+    late_rounds=$(($(field n_rounds) - $(field sampled_round) + 1))
+    ROUNDS=$((ROUNDS + late_rounds))
+    converge "$1"
+    late_status=$?
+    ROUNDS=$((ROUNDS - late_rounds)) rounds_taken=$((rounds_taken - late_rounds))
+    return $late_status
+}
+
+# planned_soon NAME SOURCES ARGS...: all that is misplaced of a workload of 64 MiB (half of it) is
+# planned in the rounds 1 to 4 from the first sample on, and being observed causes it no page faults.
+planned_soon() {
+    planned_name=$1 planned_sources=$2
+    shift 2
+    bench_in bench.service work numa02 --pin --placement node:0 --size 64 --seconds 120 "$@"
+    misplaced work 30
+    conf '' "sources = $planned_sources"
+    numabd_start --observe
+    faults=$(minor_faults $pid)
+    until sampled=$(stat sampled_round) && [ "$sampled" -gt 0 ]; do sleep 0.1; done
+    wait_field n_rounds $((sampled + 3)) $((sampled + 3))
+    look
+    echo "# round $(field n_rounds), first sample in $sampled: $(field pages_observed) pages"
+    # The look can come one round late, never early.
+    check "$planned_name: all misplaced bytes are planned within 4 rounds" \
+        "$(field pages_observed) of 8192 pages in round $(field n_rounds), sampled in $sampled" \
+        within 8000 "$(field pages_observed)" 100000
+    wait_rounds 5
+    after=$(minor_faults $pid)
+    check "$planned_name: causes no faults in the target" "$faults -> $after" \
+        [ "$faults" -eq "$after" ]
+    numabd_stop
+    stop $pid
+}
+
+# log_has TEXT TIMES: the log of numabd has so many lines with it.
+log_has() {
+    [ "$(grep -c "$1" $LOG/numabd)" -eq "$2" ]
 }
 
 # A counter of /proc/vmstat.
