@@ -1,4 +1,5 @@
 # topology: n2
+# only: with it the whole run takes more than 20 minutes
 # A process with as many VMAs as the kernel allows and 1,024 threads, 16 of them at work: numabd brings home what
 # they use, stays small, and answers meanwhile. Figures are printed after "#".
 #   many.sh [SECONDS]: so long it is looked at, and then called; 20 without the argument

@@ -1,4 +1,5 @@
 # topology: n2
+# only: with it the whole run takes more than 20 minutes
 # The kernel refuses each move, for every reason that it has: it is said at most once, the ledger
 # tells the reason and its pages, numabd does not ask again without pause, and the target is unharmed.
 . /test/lib.sh
